@@ -2,7 +2,7 @@
 
 There is one instance per process, loaded on first use. It runs in a thread of its own, one call at a time, because
 options given to a call stick to the instance; every call here gives all of them. A recognised line is cached for the
-whole process, because most of a screen was on the one before.
+whole process, because most of a screen was on the one before, if only at another place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from PIL import Image
+from PIL import Image, ImageChops
 
 from agent_core import extras
 from agent_core.geometry import Box
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LONGEST_SIDE = 960  # for finding lines; they are recognised at full resolution
 _SCREENS_KEPT = 8
 _LINES_KEPT = 4096
+_SURE = 0.9  # of the confidence of a line: in another frame it would be read alike
 
 # One thread of our own: the loop's default executor is shut down when the queue ends.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ocr")
@@ -47,21 +48,30 @@ class Recognised:
 
 
 class _Lines:
-    """A cache of recognised lines by their pixels. Safe to use from any thread."""
+    """A cache of recognised lines by their pixels. Safe to use from any thread.
+
+    A line that moved comes in another frame, a few pixels wider or higher. So one that was read surely is also known
+    by its ink, the pixels without the plain ground around them.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Recognised] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: bytes) -> Recognised | None:
+    def get(self, crop: Image.Image) -> Recognised | None:
+        keys = _pixels_key(crop), _ink_key(crop)
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-            return self._known.get(key)
+            for key in filter(None, keys):
+                if key in self._known:
+                    self._known.move_to_end(key)
+                    return self._known[key]
+        return None
 
-    def keep(self, key: bytes, line: Recognised) -> None:
+    def keep(self, crop: Image.Image, line: Recognised) -> None:
+        ink = _ink_key(crop) if line.confidence >= _SURE else None
         with self._lock:
-            keep_newest(self._known, key, line, _LINES_KEPT)
+            for key in filter(None, (_pixels_key(crop), ink)):
+                keep_newest(self._known, key, line, _LINES_KEPT)
 
 
 _lines = _Lines()
@@ -103,7 +113,7 @@ class OcrEngine:
 
     async def recognise_lines(self, crops: Sequence[Image.Image]) -> list[Recognised]:
         """Return one result per crop, in order; each crop holds one line. Equal pixels are recognised once."""
-        known = [_lines.get(_pixels_key(crop)) for crop in crops]
+        known = [_lines.get(crop) for crop in crops]
         if all(known):
             return [line for line in known if line is not None]
         return await asyncio.get_running_loop().run_in_executor(_thread, _recognise, list(crops))
@@ -113,6 +123,19 @@ def _pixels_key(crop: Image.Image) -> bytes:
     hasher = blake2b(crop.tobytes(), digest_size=16)
     hasher.update(repr((crop.mode, crop.size)).encode())
     return hasher.digest()
+
+
+def _ink_key(crop: Image.Image) -> bytes | None:
+    """Return the key of a line's ink, without the plain ground around it.
+
+    None if the place of the ink may decide what it means (- and _), and if it is a single letter.
+    """
+    box = ImageChops.difference(crop, Image.new(crop.mode, crop.size, crop.getpixel((0, 0)))).getbbox()
+    if box is None:
+        return None
+    left, top, right, bottom = box
+    height = bottom - top
+    return _pixels_key(crop.crop(box)) if 2 * height >= crop.height and right - left > 2 * height else None
 
 
 def use_threads(count: int) -> None:
@@ -178,11 +201,10 @@ def _recognise(crops: Sequence[Image.Image]) -> list[Recognised]:
     """Recognise one line per crop, one by one: a batch is padded to its widest line and is no faster on a CPU."""
     results = []
     for crop in crops:
-        key = _pixels_key(crop)
-        line = _lines.get(key)
+        line = _lines.get(crop)
         if line is None:
             line = _recognise_line(crop)
-            _lines.keep(key, line)
+            _lines.keep(crop, line)
         results.append(line)
     return results
 

@@ -5,12 +5,13 @@ import subprocess
 import sys
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from agent_core.geometry import Box
 from agent_core.perception import ocr
 from agent_core.perception.ocr import OcrEngine, Recognised
 from agent_core.perception.readings import Source
+from agent_core.texts.layout import font
 from tests.support.ocr import needs_ocr
 
 from .support import look, open_chat, scenario, them
@@ -54,15 +55,21 @@ async def test_a_screen_is_kept_by_its_digest() -> None:
     assert await engine.read(Image.new("RGB", (400, 400))) == []
 
 
-async def test_lines_that_stood_on_the_screen_before_are_not_recognised_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Image.Image] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Image.Image]:
+    """The lines that are recognised."""
+    crops: list[Image.Image] = []
     once = ocr._recognise_line
 
     def counted(crop: Image.Image) -> Recognised:
-        asked.append(crop)
+        crops.append(crop)
         return once(crop)
 
     monkeypatch.setattr(ocr, "_recognise_line", counted)
+    return crops
+
+
+async def test_lines_that_stood_on_the_screen_before_are_not_recognised_again(asked: list[Image.Image]) -> None:
     talk = [
         them(words, 300 - 60 * number) for number, words in enumerate(("有没有七号电池？", "要四节装的", "谢谢老板"))
     ]
@@ -75,6 +82,38 @@ async def test_lines_that_stood_on_the_screen_before_are_not_recognised_again(mo
     assert {"有没有七号电池？", "要四节装的", "谢谢老板"} <= {reading.text for reading in read}
     assert 1 <= len(asked) < len(read) * 3 / 4
     assert [reading for reading in await engine.read(then.frame.image) if reading not in read] == []
+
+
+def line(words: str, left: int, top: int, *, fill: str = "black", ground: str = "white") -> Image.Image:
+    """A line of letters 30 pixels high, in a frame that begins so many pixels before it."""
+    crop = Image.new("RGB", (left + 31 * len(words) + 8, top + 46), ground)
+    ImageDraw.Draw(crop).text((left, top), words, font=font(30), fill=fill)
+    return crop
+
+
+async def test_a_line_in_another_frame_is_the_same_line(asked: list[Image.Image]) -> None:
+    engine = OcrEngine()
+    first = await engine.recognise(line("请问今天还能发货吗", 6, 2))
+    assert first[0] == "请问今天还能发货吗"
+    assert await engine.recognise(line("请问今天还能发货吗", 11, 5)) == first
+    assert len(asked) == 1
+    for other in (
+        line("请问今天还能发货妈", 6, 2),
+        line("请问今天还能发货吗", 6, 2, fill="gray"),
+        line("请问今天还能发货吗", 6, 2, ground="#ddffdd"),
+    ):
+        asked.clear()
+        await engine.recognise(other)
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("words", ["——————", "好", "oO0oO0oO0"])
+async def test_what_its_frame_may_decide_is_read_in_each(asked: list[Image.Image], words: str) -> None:
+    """Dashes may be an underline, a letter alone may be part of another; the last ones are not read surely."""
+    engine = OcrEngine()
+    await engine.recognise(line(words, 6, 2))
+    await engine.recognise(line(words, 11, 5))
+    assert len(asked) == 2
 
 
 async def test_what_is_too_small_or_empty_says_nothing() -> None:
