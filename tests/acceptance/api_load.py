@@ -101,10 +101,11 @@ class SlowModel(DemoModel):
 
 
 @asynccontextmanager
-async def own_server() -> AsyncIterator[tuple[str, str]]:
-    """Run a server with a phone and a model; yield its URL and a key."""
+async def own_server(listed: int = LISTED) -> AsyncIterator[tuple[str, str]]:
+    """Run a server with a phone, a model, and so many answers and schedules; yield its URL and a key."""
     port, model = str(free_port()), SlowModel(None)
-    async with measured(1, LISTED, model=model, settings={"PHONEDESK_WEB__PORT": port}) as made:
+    settings = {"PHONEDESK_WEB__PORT": port, "PHONEDESK_OBSERVE__OCR": "auto"}  # as shipped
+    async with measured(1, listed, model=model, settings=settings) as made:
         adding = await asyncio.create_subprocess_exec(
             *(
                 sys.executable,
@@ -124,12 +125,12 @@ async def own_server() -> AsyncIterator[tuple[str, str]]:
         said, _ = await adding.communicate()
         url, key = f"http://127.0.0.1:{port}", json.loads(said)["key"]
         async with ClientSession(headers={"Authorization": f"Bearer {key}"}) as client:
-            for number in range(LISTED):
+            for number in range(listed):
                 schedule = {"task": TASK, "expression": f"0 0 {number + 1} 1 *"}
                 async with client.post(f"{url}/api/v1/schedules", json=schedule) as response:
                     response.raise_for_status()
         phone = made.phones[0].address
-        await made.order(BenchRun(tasks=[(phone, task(0, number)) for number in range(LISTED)]))
+        await made.order(BenchRun(tasks=[(phone, task(0, number)) for number in range(listed)]))
         model.thinking = THINKING_SECONDS
         yield url, key
 
