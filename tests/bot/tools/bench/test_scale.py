@@ -93,7 +93,8 @@ async def test_a_short_soak_looks_at_what_the_server_holds() -> None:
     found = await soak(2, 1, warm_up=1, rest=0)  # too short for caches to be full: what has grown says nothing here
     assert found.problems == ()
     assert [level.runs for level in found.levels] == [1, 2, 3]
-    assert all(level.resident > 50 and level.descriptors > 10 and level.threads > 1 for level in found.levels)
+    assert all(50 < level.resident < 230 for level in found.levels), "182 to 192 MiB"
+    assert all(level.descriptors > 10 and level.threads > 1 for level in found.levels)
     assert 10_000 < found.bytes_a_run < 1_000_000
 
 
