@@ -102,7 +102,8 @@ async def back_up(settings: Settings, to: Path) -> Backup:
     if database_file(settings) is None:
         raise ConfigInvalid(
             "The database is PostgreSQL, and everything is in it; nothing was written.",
-            advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL" (see the how-to).',
+            advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL". With compose.yaml: docker '
+            "compose exec -T db pg_dump --username=phonedesk --format=custom phonedesk > desk.dump",
             key="backup_postgres",
         )
     return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
