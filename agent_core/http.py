@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import socket
 import ssl
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Literal
 
 import anyio
 import httpx2
@@ -21,6 +23,30 @@ REQUEST_ERRORS = (
     ssl.SSLError,
     anyio.EndOfStream,
 )
+
+
+Cause = Literal["certificate", "tls", "name", "refused"]
+_CAUSES: tuple[tuple[type[Exception], Cause], ...] = (
+    (ssl.SSLCertVerificationError, "certificate"),
+    (ssl.SSLError, "tls"),
+    (socket.gaierror, "name"),
+    (ConnectionRefusedError, "refused"),
+)
+
+
+def cause_of(error: BaseException) -> Cause | None:
+    """Return why no connection was made; None if the error does not tell, or it broke off later.
+
+    certificate: the server's is not trusted. tls: it does not speak TLS. name: nobody knows the host. refused: nothing
+    listens there.
+    """
+    below: BaseException | None = error
+    while below is not None:
+        for kind, cause in _CAUSES:
+            if isinstance(below, kind):
+                return cause
+        below = below.__cause__ or below.__context__
+    return None
 
 
 def retry_after(value: str) -> float | None:

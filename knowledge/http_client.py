@@ -29,7 +29,7 @@ from agent_core.errors import (
     KnowledgeQuota,
     KnowledgeUnreachable,
 )
-from agent_core.http import REQUEST_ERRORS, retry_after
+from agent_core.http import REQUEST_ERRORS, cause_of, retry_after
 from agent_core.proxies import ProxySetting
 from agent_core.texts import Listed
 from agent_core.texts.clean import clean_text
@@ -177,10 +177,10 @@ class Endpoint:
             ) from None
         except REQUEST_ERRORS as error:
             # not chained and not quoted in full: an error of the client can contain the request's headers
-            kind = type(error).__name__
-            raise self._unreachable(
-                f"The knowledge service cannot be reached ({kind}).", "knowledge_not_reached", why=kind
-            ) from None
+            cause = None if self._route.proxy else cause_of(error)
+            why = cause or type(error).__name__
+            key = f"knowledge_not_reached_{cause}" if cause else "knowledge_not_reached"
+            raise self._unreachable(f"The knowledge service cannot be reached ({why}).", key, why=why) from None
 
     def _unreachable(self, message: str, key: str, **values: object) -> KnowledgeUnreachable:
         values = {**values, "base_url": self._names.base_url}

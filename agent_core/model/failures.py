@@ -84,13 +84,19 @@ class Failures:
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
             return self._made(errors.ModelTimeout, f"The model {self._name} did not answer in time.", "model_no_answer")
         if isinstance(error, http.REQUEST_ERRORS):
-            said = f"The connection to the model {self._name} at {self._address} could not be made or broke off."
-            return self._made(errors.ModelUnreachable, said, "model_no_connection")
+            return self._unreachable(error)
         if isinstance(error, ValueError | RecursionError):
             said = f"The answer of {self._name} is not in the chat completions form."
             return self._made(errors.ModelFormat, said, "model_other_form")
         words = self._clean(str(error))
         return self._made(errors.ModelError, f"The model {self._name} failed: {words}", "model_failed", words=words)
+
+    def _unreachable(self, error: Exception) -> errors.ModelUnreachable:
+        cause = None if self._route.proxy else http.cause_of(error)
+        said = f"The connection to the model {self._name} at {self._address} could not be made or broke off"
+        if cause is None:
+            return self._made(errors.ModelUnreachable, f"{said}.", "model_no_connection")
+        return self._made(errors.ModelUnreachable, f"{said} ({cause}).", f"model_no_connection_{cause}")
 
     def _made(self, kind: type[E], said: str, key: str, **values: object) -> E:
         """Make the error; mention the proxy if it may be the cause."""
@@ -118,8 +124,13 @@ class Failures:
         return made
 
     def _with_version(self) -> str:
-        """Return the address with the version that it lacks, without secrets; "" if it has one."""
-        return "" if _VERSION.search(urlsplit(self._address).path) else f"{self._address.rstrip('/')}/v1"
+        """Return the address as it may be meant, without secrets: with a version, and without what is added to it.
+
+        "" if it is so already.
+        """
+        base = self._address.rstrip("/").removesuffix("/chat/completions")
+        meant = base if _VERSION.search(urlsplit(base).path) else f"{base}/v1"
+        return "" if meant == self._address.rstrip("/") else meant
 
     def _redirected(self, error: StatusError) -> errors.ModelError:
         """Return the error of a redirect. Key and pictures go to the address that the owner set, and to no other."""

@@ -90,3 +90,17 @@ async def test_a_connection_that_leaves_tls_is_lost(tmp_path: Path, monkeypatch:
         with pytest.raises(KnowledgeUnreachable):
             await base.retrieve("几天能发货")
         await base.close()
+
+
+async def test_why_there_is_no_connection() -> None:
+    async with FakeDify() as service:
+        for url, key in (
+            (service.base_url.replace("http://", "https://"), "knowledge_not_reached_tls"),
+            ("http://127.0.0.1:9", "knowledge_not_reached_refused"),
+        ):
+            base = DifyKnowledge(url, service.dataset_id, service.token, sleep=at_once)
+            with pytest.raises(KnowledgeUnreachable) as caught:
+                await base.retrieve("几天能发货")
+            await base.close()
+            assert caught.value.key == key
+            assert "PHONEDESK_" in told(caught.value, "zh")

@@ -43,7 +43,7 @@ async def model(exam: Exam) -> DoctorVerdict:
     without_key = settings.api_key.get_secret_value().strip() in PLACEHOLDERS
     if without_key and (key_at := _key_at(settings.base_url)):
         return failed("no_key_there", url=_address(settings.base_url), at=key_at)
-    exam.model = chat_model(settings, exam.settings, timeout=MODEL_SECONDS)
+    exam.model = chat_model(settings, exam.settings, timeout=MODEL_SECONDS, alone=False)  # a retry takes too long here
     exam.stack.push_async_callback(exam.model.close)
     started = time.monotonic()
     exam.model_check = await exam.model.check()
@@ -89,12 +89,13 @@ async def model_name(exam: Exam) -> DoctorVerdict:
 async def model_vision(exam: Exam) -> DoctorVerdict:
     check = found(exam.model_check)
     if not exam.settings.model.vision:
-        problem = await _text_problem(exam)
-        return failed("silent", message=problem) if problem else skipped("off")
+        if problem := await _text_problem(exam):
+            raise problem  # reported as a run would report it
+        return skipped("off")
     if check.can_see:
         return ok("sees")
     if check.can_see is None and (problem := await _text_problem(exam)):
-        return failed("silent", message=problem)
+        raise problem
     return _blind(exam, check)
 
 
@@ -124,7 +125,10 @@ async def fallbacks(exam: Exam) -> DoctorVerdict:
     wanted = exam.settings.model.fallbacks
     if not wanted:
         return skipped("none")
-    models = [chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS, names=FALLBACK_NAMES) for endpoint in wanted]
+    models = [
+        chat_model(endpoint, exam.settings, timeout=MODEL_SECONDS, alone=False, names=FALLBACK_NAMES)
+        for endpoint in wanted
+    ]
     for one in models:
         exam.stack.push_async_callback(one.close)
     problems = await asyncio.gather(*map(_problem, models))

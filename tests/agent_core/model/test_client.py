@@ -23,6 +23,7 @@ from agent_core.actions.types import Back, Finish, Home, Tap
 from agent_core.model.client import CHECK_NUMBER, ChatModel
 from agent_core.model.profile import model_profile
 from agent_core.model.prompt import data_url, tools_of
+from agent_core.proxies import ProxySetting
 from agent_core.session import StepRecord
 from agent_core.texts import fault, told
 from tests.support.model_server import Break, Chunks, Hang, Raw, Reply, ScriptedModel, Status, Text, Whole
@@ -504,6 +505,33 @@ async def test_what_the_owner_adds_to_requests_is_sent_as_it_is() -> None:
         assert CALL in (await model.complete(messages())).text
         await model.close()
     assert [{name: body[name] for name in added} for body in server.requests] == [added] * 2
+
+
+@pytest.mark.parametrize("cause", ["refused", "tls", "name", "certificate"])
+async def test_why_there_is_no_connection(cause: str, tmp_path: Path) -> None:
+    pem = certificate(tmp_path)  # which nobody trusts here
+    async with ScriptedModel([]) as server, leaving_tls(pem) as untrusted:
+        url = {
+            "refused": "http://127.0.0.1:9/v1",
+            "tls": server.url.replace("http://", "https://"),
+            "name": "http://nobody.invalid/v1",
+            "certificate": untrusted,
+        }[cause]
+        model = ChatModel(url, "scripted", KEY, sleep=Pauses(), proxy=ProxySetting("X", "none"))
+        error = await model.unreachable()
+        await model.close()
+    assert isinstance(error, errors.ModelUnreachable)
+    assert error.key == f"model_no_connection_{cause}"
+    assert all(url in told(error, lang) for lang in ("zh", "en"))
+
+
+async def test_an_address_that_holds_the_path_of_a_request_is_told_without_it() -> None:
+    async with ScriptedModel([Status(404)]) as server:
+        model = ChatModel(f"{server.url}/chat/completions", "scripted", KEY)
+        with pytest.raises(errors.ModelUnknown) as caught:
+            await model.complete(messages())
+        await model.close()
+    assert caught.value.values["meant"] == server.url
 
 
 async def test_a_connection_that_leaves_tls_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
