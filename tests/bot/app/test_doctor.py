@@ -545,6 +545,21 @@ async def test_a_model_that_is_there_and_fails() -> None:
     assert "out of memory" in results["model_vision"].seen
 
 
+@pytest.mark.parametrize(
+    ("reply", "seen", "advice"),
+    [
+        (HttpStatus(402, "no money"), "HTTP 402", "Top up"),
+        (HttpStatus(429, "slow down", headers={"Retry-After": "7"}), "HTTP 429", "lower the rate"),
+    ],
+)
+async def test_what_a_model_answers_is_reported_at_once_as_in_a_run(reply: HttpStatus, seen: str, advice: str) -> None:
+    async with ScriptedModel([reply], repeat_last=True) as model:
+        found = (await look(asking(model.url), *MODEL))["model_vision"]
+    assert found.status is CheckStatus.FAILED
+    assert seen in found.seen
+    assert advice in found.advice
+
+
 # -- the knowledge base
 
 
