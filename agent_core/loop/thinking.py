@@ -13,14 +13,16 @@ from agent_core.loop.questions import stuck
 from agent_core.loop.recording import Recorder
 from agent_core.loop.result import ActResult, Thought
 from agent_core.model.base import Message, Model, Request
-from agent_core.model.history import app_name
+from agent_core.model.history import app_name, cut
 from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import build_messages
 from agent_core.perception.observer import Observation
 from agent_core.session import Session
 from agent_core.texts import Lang, say, told
+from agent_core.texts.clean import clean_text
 
 PARSE_TRIES = 3
+_MOST_SAID = 120  # characters of a reply that a person is shown
 
 
 class Thinker:
@@ -63,20 +65,21 @@ class Thinker:
         try:
             reply = parse_reply(completion.text, dialect=answered.dialect, ended=completion.ended)
         except ActionParseError as error:
-            return Thought(completion, seconds, problem=self._unreadable(session, error))
+            return Thought(completion, seconds, problem=self._unreadable(session, error, completion.text))
         session.parse_failures = 0
         if reply.summary:  # of what was done up to this step, including it
             session.summary, session.summarised_at = reply.summary, len(session.steps) + 1
         return Thought(completion, seconds, reply.thinking, reply.action, reply.ignored)
 
-    def _unreadable(self, session: Session, error: ActionParseError) -> ActResult:
-        """Tell the model exactly what was wrong, or ask a person the third time in a row."""
+    def _unreadable(self, session: Session, error: ActionParseError, said: str) -> ActResult:
+        """Tell the model exactly what was wrong with what it said, or ask a person the third time in a row."""
         session.parse_failures += 1
         count = session.parse_failures
         if count < PARSE_TRIES:
             return ActResult(say(session.lang, "run.parse_failed", error=error.message), ok=False)
         session.parse_failures = 0
-        text = say(session.lang, "run.parse_gave_up", count=count, error=error.message)
+        said = cut(" ".join(clean_text(said).split()), _MOST_SAID) or "—"
+        text = say(session.lang, "run.parse_gave_up", count=count, said=said)
         return ActResult(text, ok=False, question=stuck(session, text))
 
 

@@ -49,7 +49,7 @@ UNREADABLE: tuple[Reply, ...] = (
     Text('<think>先打开</think><answer>do(action="Launch", app="Q', finish="length"),
 )
 MODEL_FAULTS: dict[str, tuple[Reply | Iterator[Reply], Expected]] = {
-    "unreadable": (cycle(UNREADABLE), Expected(3, (f"连续 {len(UNREADABLE)} 次", "无法读懂"))),
+    "unreadable": (cycle(UNREADABLE), Expected(3, (f"连续 {len(UNREADABLE)} 次", "无法读懂", "先打开"))),
     "HTML": (Raw("<html><body>Bad gateway</body></html>"), Expected(1, ("不是聊天补全", "MODEL__BASE_URL"))),
     "HTTP 500": (Status(500, "out of memory"), Expected(1, ("HTTP 500", "out of memory", "MODEL__BASE_URL"))),
     "silence": (Hang(headers_too=True), Expected(1, ("没有及时回答", "MODEL__TIMEOUT_SECONDS"))),
