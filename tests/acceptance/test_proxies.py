@@ -50,7 +50,7 @@ async def test_a_run_asks_its_model_through_the_proxy_of_the_environment(on: Sta
 @pytest.mark.parametrize(
     ("lang", "said", "advice"),
     [
-        ("zh", "连不上模型", "请打开这个代理"),
+        ("zh", "模型服务连不上", "请打开这个代理"),
         ("en", "The model server cannot be reached", "turn that proxy on"),
     ],
 )
