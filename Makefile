@@ -24,7 +24,7 @@ make setup   把运行要用的都装进 $(VENV)
 make lock    按 pyproject.toml 重新写 constraints*.txt，要用 uv；UPGRADE=--upgrade 换成新版本
 make wheel   打成 wheel，放在 dist/
 make demo    在这个终端里，用虚拟手机演示主要功能
-make unit    约一分半钟跑完的测试：不启动进程和服务器，不用手机和 PostgreSQL
+make unit    一两分钟跑完的测试：不启动进程和服务器，不用手机和 PostgreSQL
 make test    跑全部测试
 make check   检查代码、类型和导入；unit、test 和 check 会补装它们要用的工具
 make eval    每个场景在应用的每种外观里跑一遍，用界面元素和只看画面各一遍
@@ -45,7 +45,7 @@ make setup   install what phonedesk runs on into $(VENV)
 make lock    write constraints*.txt anew from pyproject.toml, by uv; UPGRADE=--upgrade takes newer versions
 make wheel   phonedesk as a wheel, in dist/
 make demo    the main job on a virtual phone, in this terminal
-make unit    the tests without processes, servers, phones and PostgreSQL, in a minute and a half
+make unit    the tests without processes, servers, phones and PostgreSQL, in one to two minutes
 make test    every test
 make check   lint, types, imports; unit, test and check install their tools first
 make eval    every scenario in every look of its app, with the tree and by pictures only
