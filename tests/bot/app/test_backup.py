@@ -215,3 +215,8 @@ async def test_what_cannot_be_backed_up_is_said(settings: Settings, tmp_path: Pa
         await back_up(settings, made.file)
     with pytest.raises(ConfigInvalid, match="could not be written"):
         await back_up(settings, tmp_path / "no" / "such" / "folder.zip")
+    for missing in (tmp_path / "disk", tmp_path / "no" / "bk"):  # such as a disk that is not mounted
+        with pytest.raises(ConfigInvalid, match="no folder") as raised:
+            await back_up(settings, missing)
+        assert "zip" in texts("zh").error(raised.value)
+        assert not missing.exists()
