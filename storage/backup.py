@@ -11,6 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.events import skip_event_ids
 from storage.runs import ACTIVE, Runs
 from storage.shielded import shielded
 from storage.tables import clocks, hosts, leases, metadata, runs
@@ -121,7 +122,7 @@ class Restored:
                         pass
 
     async def settle(self) -> Sequence[HeldRun]:
-        """Hold every run that was not over, and return them.
+        """Hold every run that was not over, and return them. Jump ahead with the numbers of events.
 
         A person resumes or stops each, because its actions since the copy are unknown. Leases are freed, hosts marked
         as ended and clocks deleted, because they date from the time of the copy.
@@ -130,6 +131,7 @@ class Restored:
             await connection.execute(sa.update(leases).values(owner="", run_id="", heartbeat_at=None))
             await connection.execute(sa.update(hosts).values(state="ended"))
             await connection.execute(sa.delete(clocks))
+            await skip_event_ids(connection, self._db)
             found = sa.select(runs.c.id, runs.c.task, runs.c.serial, runs.c.status).where(runs.c.status.in_(ACTIVE))
             going = [HeldRun(*row) for row in await connection.execute(found.order_by(runs.c.id))]
         held = Runs(self._db)

@@ -82,6 +82,25 @@ async def _picture(connection: AsyncConnection, run_id: str, picture: bytes, now
     return picture_id
 
 
+async def skip_event_ids(connection: AsyncConnection, db: Database) -> None:
+    """Leave a gap in the ids of events, so that none comes again that was given out after a back-up was made.
+
+    Those who follow the log tell events by their ids: a webhook's receiver would drop one that it knows. The next id is
+    above the milliseconds since 1970. A desk writes fewer than 1,000 events a second, so no id before it was as high,
+    also if the same back-up is restored again.
+    """
+    least = int(db.now().timestamp() * 1000)
+    if not db.is_sqlite:
+        sequence = sa.func.pg_get_serial_sequence("events", "id")
+        next_id = sa.func.greatest(sa.func.nextval(sequence), least)
+        await connection.execute(sa.select(sa.func.setval(sequence, next_id)))
+        return
+    sequences = sa.table("sqlite_sequence", sa.column("name"), sa.column("seq"))
+    higher = sa.update(sequences).where(sequences.c.name == events.name)
+    if not (await connection.execute(higher.values(seq=sa.func.max(sequences.c.seq, least)))).rowcount:
+        await connection.execute(sa.insert(sequences).values(name=events.name, seq=least))  # there was no event yet
+
+
 _NEWEST = sa.select(sa.func.max(events.c.id))  # built once, see ``storage.history``
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -26,6 +27,9 @@ OVERLAP = timedelta(hours=24)  # for which the old secret signs, too, after a ro
 MOST_AT_ONCE = 100  # events that become messages in one transaction
 # Statuses by which a receiver refuses one message. Later ones do not wait for it; after any other failure they do.
 REFUSALS = (400, 409, 413, 415, 422)
+# The errors of messages that are given up with another one.
+GONE = "the receiver answered 410 to another message, and the webhook was disabled"
+WAITED = "no message before it got through within a day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,7 @@ class Webhooks:
         table, now = webhook_deliveries, self._db.now()
         mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
         refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
-        first = sa.select(sa.func.min(table.c.id)).where(*mine, ~refused).scalar_subquery()
+        first = _first_waiting(webhook_id).scalar_subquery()
         due = sa.select(table.c.id, table.c.next_at).where(*mine, table.c.next_at <= now)
         due = due.where(sa.or_(table.c.id == first, refused)).order_by(table.c.id).limit(1)
         if delivery_id is not None:
@@ -222,7 +226,7 @@ class Webhooks:
         table = webhook_deliveries
         mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
         refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
-        first = sa.select(sa.func.min(table.c.id)).where(*mine, ~refused).scalar_subquery()
+        first = _first_waiting(webhook_id).scalar_subquery()
         wanted = sa.select(table.c.next_at).where(*mine, sa.or_(table.c.id == first, refused))
         async with self._db.read() as connection:
             found = await connection.execute(wanted.order_by(table.c.next_at).limit(1))
@@ -287,9 +291,11 @@ class Webhooks:
         given_up = sa.update(webhook_deliveries).values(state=DEAD, next_at=None, updated_at=now)
         if attempt.gone:
             await connection.execute(hook.where(webhooks.c.disabled_at.is_(None)).values(disabled_at=now))
-            await connection.execute(given_up.where(*waiting))
+            await connection.execute(given_up.where(*waiting).values(error=GONE))
         else:
-            await connection.execute(given_up.where(*waiting, webhook_deliveries.c.until <= now))
+            old = (*waiting, webhook_deliveries.c.until <= now)
+            await connection.execute(given_up.where(*old, webhook_deliveries.c.attempts == 0).values(error=WAITED))
+            await connection.execute(given_up.where(*old))
         return attempt.gone
 
     async def retry(self, webhook_id: int, delivery_id: int) -> DeliveryRow | None:
@@ -298,7 +304,7 @@ class Webhooks:
         again = (
             sa.update(table)
             .where(table.c.webhook_id == webhook_id, table.c.id == delivery_id, table.c.state == DEAD)
-            .values(state=PENDING, next_at=now, until=now + PATIENCE, updated_at=now)
+            .values(state=PENDING, next_at=now, until=now + PATIENCE, error="", updated_at=now)
             .returning(*table.c)
         )
         async with self._db.write(durable=True) as connection:
@@ -318,6 +324,12 @@ class Webhooks:
             wanted = wanted.where(table.c.id < before)
         async with self._db.read() as connection:
             return [DeliveryRow(**row) for row in (await connection.execute(wanted)).mappings()]
+
+    async def first_waiting(self, webhook_id: int) -> int | None:
+        """Return the id of the message that the later ones wait for; None if none waits but refused ones."""
+        async with self._db.read() as connection:
+            first: int | None = (await connection.execute(_first_waiting(webhook_id))).scalar_one()
+        return first
 
     async def counts(self) -> dict[tuple[int, str], int]:
         """Return how many messages each webhook has in each state."""
@@ -352,6 +364,14 @@ class Webhooks:
             updated_at=now,
         )
         return DeliveryRow(**(await connection.execute(new.returning(*webhook_deliveries.c))).mappings().one())
+
+
+def _first_waiting(webhook_id: int) -> sa.Select[Any]:
+    table = webhook_deliveries
+    refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
+    return sa.select(sa.func.min(table.c.id)).where(
+        table.c.webhook_id == webhook_id, table.c.state == PENDING, ~refused
+    )
 
 
 def _consumer(webhook_id: int) -> str:

@@ -96,8 +96,8 @@ def _sources(settings: Settings) -> dict[str, Path]:
 async def back_up(settings: Settings, to: Path) -> Backup:
     """Write a back-up to the file ``to``, or into the folder ``to`` with a name of its own, and return it.
 
-    Raises ConfigInvalid if there is nothing to back up, the file exists already or cannot be written, or the database
-    is PostgreSQL.
+    Raises ConfigInvalid if there is nothing to back up, ``to`` is neither a folder nor a new file ending with .zip, the
+    file cannot be written, or the database is PostgreSQL.
     """
     if database_file(settings) is None:
         raise ConfigInvalid(
@@ -114,6 +114,13 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
     if file.exists():
         said, advice = f"{file} is there already.", "Give another name, or a folder."
         raise ConfigInvalid(said, advice=advice, key="backup_there", name=file)
+    if file.suffix != ".zip":  # such as the folder of a disk that is not mounted
+        raise ConfigInvalid(
+            f"There is no folder {file}.",
+            advice="Is the disk mounted? Name a folder that is there, or a file that ends with .zip.",
+            key="backup_no_folder",
+            name=file,
+        )
     sources = {name: path for name, path in _sources(settings).items() if path.is_file()}
     if DATABASE not in sources:
         said, folder_of = f"There is no database in {settings.data_dir}.", settings.data_dir

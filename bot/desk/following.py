@@ -30,16 +30,19 @@ class DeskEvents(DeskService):
         """Return the events after ``after``, then new ones as they come, those within ``GATHER_SECONDS`` together; it
         never ends. All followers get the same object for the same new event.
 
-        after: the id of an event; None for new events only, and for all of a run if ``run_id`` names one.
+        after: the id of an event; None for new events only, and for all of a run if ``run_id`` names one. An id above
+            the newest one, as from before a restore, means from now on: waiting until the ids are as high would miss
+            events.
         run_id: only those of this run. Raises NotFound if there is none.
         """
         row = await Runs(self._db).get(run_id) if run_id else None
         await self._allow(actor, Role.VIEWER, "events", phone=(row.serial or row.wanted) if row else None, run=run_id)
         if run_id and row is None:
             raise NotFound(f"There is no run {run_id}.", key="no_run", name=run_id)
+        newest = await Events(self._db).newest()
         if after is None:
-            after = 0 if run_id else await Events(self._db).newest()
-        return self._following(actor, after, run_id)
+            after = 0 if run_id else newest
+        return self._following(actor, min(after, newest), run_id)
 
     async def picture(self, actor: Actor, event_id: int) -> bytes:
         """Return the screen of an event, as JPEG. Raises NotFound if it has none, or no longer."""

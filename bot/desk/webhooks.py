@@ -114,7 +114,8 @@ class DeskWebhooks(DeskService):
         await self._allow(actor, Role.OWNER, "webhooks deliveries", webhook=webhook_id)
         await self._row(webhook_id)
         rows = await self._webhooks.deliveries(webhook_id, state=state, before=before, limit=limit)
-        return [self._delivery(row) for row in rows]
+        first = await self._webhooks.first_waiting(webhook_id)
+        return [self._delivery(row, first) for row in rows]
 
     async def retry(self, actor: Actor, webhook_id: int, delivery_id: int) -> DeliveryView:
         """Have a message that was given up sent again. Raises NotFound if none of this id was given up, and Conflict
@@ -133,7 +134,7 @@ class DeskWebhooks(DeskService):
         if row is None:
             said = f"No message {delivery_id} of this webhook was given up."
             raise NotFound(said, advice="See `phonedesk webhooks deliveries`.", key="no_delivery", id=delivery_id)
-        return self._delivery(row)
+        return self._delivery(row, await self._webhooks.first_waiting(webhook_id))
 
     # For the sender, which acts for nobody.
 
@@ -199,7 +200,9 @@ class DeskWebhooks(DeskService):
             old_secret_until=until.astimezone(self._zone) if until is not None else None,
         )
 
-    def _delivery(self, row: DeliveryRow) -> DeliveryView:
+    def _delivery(self, row: DeliveryRow, first: int | None = None) -> DeliveryView:
+        """Return the view of a message. ``first``: the message that the later ones wait for, if there is one."""
+        waits = row.state == PENDING and row.status not in REFUSALS and first is not None and first < row.id
         return DeliveryView(
             id=row.id,
             message_id=row.message_id,
@@ -210,7 +213,8 @@ class DeskWebhooks(DeskService):
             seconds=row.seconds,
             error=row.error,
             answer=row.answer,
-            next_at=row.next_at.astimezone(self._zone) if row.next_at is not None else None,
+            next_at=row.next_at.astimezone(self._zone) if row.next_at is not None and not waits else None,
+            waits_for=first if waits else None,
             created_at=row.created_at.astimezone(self._zone),
             updated_at=row.updated_at.astimezone(self._zone),
         )

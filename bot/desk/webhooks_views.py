@@ -62,7 +62,9 @@ class DeliveryView:
     """A message to a webhook, and its last attempt. Times are in the owner's zone.
 
     status: of the HTTP answer; None if there was none. seconds: how long the attempt took.
-    answer: the first 1 KB of the answer. next_at: when it is sent again; None once it was delivered or given up.
+    answer: the first 1 KB of the answer. error: why there was no answer, or why it was given up with another message.
+    next_at: when it is sent again; None once it was delivered or given up, and while it waits for another one.
+    waits_for: the id of the message that goes before it.
     """
 
     id: int
@@ -75,6 +77,7 @@ class DeliveryView:
     error: str
     answer: str
     next_at: datetime | None
+    waits_for: int | None
     created_at: datetime
     updated_at: datetime
 

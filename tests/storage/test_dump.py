@@ -21,6 +21,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from storage.engine import Database
+from storage.events import Events
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules
@@ -72,6 +73,7 @@ async def test_a_dump_is_put_back_and_work_goes_on(url: str, tmp_path: Path) -> 
         async with desk(db) as at:
             run = await at.service.submit("task", serial="S1")
             await asyncio.wait_for(at.in_midst.wait(), SOON)
+            before = await Events(db).append(run, "note")
             await Questions(db).ask("q", run_id=run, kind="info", payload={"id": "q"})
             await typed(dump, settings, tmp_path)  # while it works
             at.go_on.set()
@@ -88,6 +90,7 @@ async def test_a_dump_is_put_back_and_work_goes_on(url: str, tmp_path: Path) -> 
     assert (done.made_at, done.parts, [held.id for held in done.held]) == (None, (), [run])
 
     async with opened(settings) as (db, entries):
+        assert await Events(db).append(run, "note") > before + 1_000_000, "a gap is left"
         assert [entry.id for entry in await entries.list()] == ["1"]  # the mirror was of a later time
         await entries.add(Entry(id="3", question="几天发货", answer="三天"))
         assert [record.id for record in await entries.retrieve("几天发货")][:1] == ["3"]

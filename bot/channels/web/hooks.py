@@ -22,6 +22,7 @@ from bot.channels.web.api.runs import ApiNewRun, start_run
 from bot.channels.web.problems import problem, problem_of, problem_of_input
 from bot.desk.desk import Desk
 from bot.desk.incoming_webhooks import Sender
+from bot.desk.webhook_signature import ID
 
 PATH = "/hooks/{name}"
 MAX_BODY = 64 * 1024  # bytes
@@ -79,7 +80,8 @@ def add_hooks(app: web.Application, desk: Desk) -> None:
 
 async def _start(desk: Desk, sender: Sender, body: bytes) -> dict[str, str]:
     wish = RunMessage.model_validate_json(body)
-    run = await start_run(ApiCall(desk, sender.actor, sender.key), ApiNewRun(task=wish.task, device=wish.device))
+    call = ApiCall(desk, sender.actor, sender.key, key_header=ID)
+    run = await start_run(call, ApiNewRun(task=wish.task, device=wish.device))
     return {"run": run.id}
 
 

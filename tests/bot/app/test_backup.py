@@ -105,6 +105,35 @@ async def test_what_was_backed_up_comes_back_and_what_was_not_over_is_held(setti
     await db.close()
 
 
+async def test_no_event_gets_an_id_that_was_given_out_before(settings: Settings, tmp_path: Path) -> None:
+    await filled(settings)
+    db = await open_database(settings)
+    seen = {await Events(db).append("r1", "step")}
+    await db.close()
+    made = await back_up(settings, tmp_path)
+    for number in range(3):  # the same back-up again, too
+        db = await open_database(settings)
+        new = [await Events(db).append("r1", "step") for _ in range(20)]
+        await db.close()
+        assert min(new) > max(seen)
+        seen.update(new)
+        done = await restore(settings, made.file)
+        assert done.before is not None
+        done.before.rename(tmp_path / f"before {number}")  # its name has the second
+
+
+async def test_ids_are_higher_after_a_restore_though_no_event_was_in_it(settings: Settings, tmp_path: Path) -> None:
+    await (await open_database(settings)).close()
+    made = await back_up(settings, tmp_path)
+    db = await open_database(settings)
+    before = await Events(db).append("r1", "step")
+    await db.close()
+    await restore(settings, made.file)
+    db = await open_database(settings)
+    assert await Events(db).append("r1", "step") > before
+    await db.close()
+
+
 async def test_a_copy_beside_a_writer_is_whole(settings: Settings, tmp_path: Path) -> None:
     await filled(settings)
     db = await open_database(settings)
@@ -186,3 +215,8 @@ async def test_what_cannot_be_backed_up_is_said(settings: Settings, tmp_path: Pa
         await back_up(settings, made.file)
     with pytest.raises(ConfigInvalid, match="could not be written"):
         await back_up(settings, tmp_path / "no" / "such" / "folder.zip")
+    for missing in (tmp_path / "disk", tmp_path / "no" / "bk"):  # such as a disk that is not mounted
+        with pytest.raises(ConfigInvalid, match="no folder") as raised:
+            await back_up(settings, missing)
+        assert "zip" in texts("zh").error(raised.value)
+        assert not missing.exists()

@@ -21,7 +21,7 @@ from bot.desk.webhook_target import TargetRules
 from bot.desk.webhooks_views import KINDS
 from scheduler.jobs.housekeeping import Housekeeping
 from storage.events import Events
-from storage.webhooks import CLAIM, Webhooks
+from storage.webhooks import CLAIM, WAITED, Webhooks
 from tests.support.shop import Shop
 from tests.support.webhook_receiver import Receiver, Reply, receiver
 
@@ -158,6 +158,7 @@ async def test_after_a_day_it_is_given_up_told_and_can_be_sent_again(hooked: Hoo
     assert f"Webhook {hooked.id}: " in card.title
     assert "HTTP 500" in str(card.lines)
     dead = await hooked.desk.deliveries(hooked.owner, hooked.id, state="dead")
+    assert [(one.error, one.status) for one in dead] == [(WAITED, None), ("", 500)]
     hooked.to.replies.clear()
     with pytest.raises(NotFound):
         await hooked.desk.retry(hooked.owner, hooked.id, 999)

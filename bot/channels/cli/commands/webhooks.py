@@ -16,6 +16,7 @@ from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor
 from bot.desk.webhooks_views import DeliveryView, IncomingView, May, WebhookView
+from storage.webhooks import GONE, WAITED
 
 if TYPE_CHECKING:
     from bot.channels.chat.texts import Lang, Texts
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json")]
 Id = Annotated[int, typer.Argument()]
+
+_GIVEN_UP = {GONE: "webhooks.why_gone", WAITED: "webhooks.why_waited"}
 
 webhooks = typer.Typer(no_args_is_help=True)
 incoming = typer.Typer(no_args_is_help=True)
@@ -131,7 +134,7 @@ def deliveries(
     for view in views:
         cells = (str(view.id), f"{view.created_at:%m-%d %H:%M:%S}", view.event, _ended(view, words))
         table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table if views else Text(words.get("webhooks.nothing_sent")))
+    Console().print(table if views else Text(words.get("webhooks.nothing_dead" if dead else "webhooks.nothing_sent")))
 
 
 @webhooks.command()
@@ -216,11 +219,17 @@ def _tell_secret(made: tuple[tuple[str, IncomingView], Lang], key: str, as_json:
 def _ended(view: DeliveryView, words: Texts) -> str:
     """Return the outcome of a message's last attempt, and what is next, in one line."""
     why = view.error or (f"HTTP {view.status}" if view.status is not None else "")
+    if view.error in _GIVEN_UP:
+        why = words.get(_GIVEN_UP[view.error])
     took = f"{view.seconds or 0:.1f}"
     if view.state == "delivered":
         return words.get("webhooks.delivered", why=why, seconds=took, attempts=view.attempts)
     if view.state == "dead":
         return words.get("webhooks.dead", why=why, attempts=view.attempts)
+    if view.waits_for is not None:
+        return words.get("webhooks.behind", id=view.waits_for)
+    if not why:
+        return words.get("webhooks.unsent", attempts=view.attempts)
     at = f"{view.next_at:%m-%d %H:%M:%S}" if view.next_at is not None else ""
     return words.get("webhooks.waits", why=why, at=at, attempts=view.attempts)
 

@@ -14,12 +14,16 @@ from bot.desk.actors import NotFound
 
 operations = Operations("events")
 _DIGITS = 18
+AFTER = (
+    "The id of an event: the stream begins after it. An id above the newest one means from now on. For clients that "
+    "cannot send `Last-Event-ID`, which counts if both are given."
+)
 
 
 class ApiEventsQuery(Wish):
-    """``after``: the id of an event, for clients that cannot send ``Last-Event-ID``."""
+    """Where a stream of events begins."""
 
-    after: Annotated[int, Field(ge=0, le=2**62)] | None = None
+    after: Annotated[int | None, Field(ge=0, le=2**62, description=AFTER)] = None
 
 
 class ApiEvent(Shown):
@@ -35,13 +39,21 @@ class ApiEvent(Shown):
 
 @operations.get("/events")
 async def follow_events(call: ApiCall, query: ApiEventsQuery) -> Stream:
-    """Follow what happens: new events as they come, or all after `Last-Event-ID`."""
+    """Follow what happens: new events as they come.
+
+    With `Last-Event-ID` or `after` it begins after that event, else now. It stays open; if the key is removed, it ends
+    within 15 seconds.
+    """
     return Stream(await call.desk.log.follow(call.actor, after=_after(call, query)))
 
 
 @operations.get("/runs/{run_id}/events")
 async def follow_run(call: ApiCall, run_id: str, query: ApiEventsQuery) -> Stream:
-    """Follow a run: its events so far, and new ones as they come."""
+    """Follow a run: its events so far, and new ones as they come.
+
+    With `Last-Event-ID` or `after` it begins after that event. It stays open, also when the run is over; if the key is
+    removed, it ends within 15 seconds.
+    """
     return Stream(await call.desk.log.follow(call.actor, after=_after(call, query), run_id=run_id))
 
 
@@ -55,7 +67,4 @@ async def get_event_picture(call: ApiCall, event_id: str) -> JpegPicture:
 
 def _after(call: ApiCall, query: ApiEventsQuery) -> int | None:
     """Return the event after which to go on: a client that comes back says it in the header."""
-    seen = call.last_event
-    if seen.isascii() and seen.isdecimal() and len(seen) <= _DIGITS:
-        return int(seen)
-    return query.after
+    return query.after if call.last_event is None else call.last_event

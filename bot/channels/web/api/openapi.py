@@ -76,6 +76,10 @@ def _described(operation: Operation, schemas: Json) -> Json:
         said = "Names the request. If it is repeated with the same key, nothing is done twice."
         schema: Json = {"type": "string", "maxLength": LONGEST_KEY}
         parameters.append({"name": "Idempotency-Key", "in": "header", "description": said, "schema": schema})
+    if operation.returns is Stream:
+        said = "The id of the last event that the client has: the stream goes on after it, as with `after`."
+        schema = {"type": "string", "pattern": "^([0-9]{1,18})?$"}
+        parameters.append({"name": "Last-Event-ID", "in": "header", "description": said, "schema": schema})
     described: Json = {
         "operationId": operation.name,
         "tags": [operation.subject],

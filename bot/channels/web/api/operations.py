@@ -34,13 +34,15 @@ Verb = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 class ApiCall:
     """A request.
 
-    key: names it, see ``Desk``; "" if the client sent no ``Idempotency-Key``. last_event: its ``Last-Event-ID``.
+    key: names it, see ``Desk``; "" if the client sent none in ``key_header``.
+    last_event: its ``Last-Event-ID``; None if it sent none.
     """
 
     desk: Desk
     actor: Actor
     key: str = ""
-    last_event: str = ""
+    last_event: int | None = None
+    key_header: str = "Idempotency-Key"
 
 
 @dataclass(frozen=True, slots=True)

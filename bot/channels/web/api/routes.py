@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 
@@ -66,6 +67,7 @@ OPERATIONS: tuple[Operation, ...] = tuple(
     )
     for operation in subject.operations
 )
+_EVENT_ID = re.compile(r"[0-9]{1,18}")
 Answer = Callable[[web.Request, Actor], Awaitable[web.StreamResponse]]
 
 
@@ -207,7 +209,10 @@ def _answering(operation: Operation, desk: Desk, streams: EventStreams) -> Answe
             said = f"An Idempotency-Key has at most {LONGEST_KEY} characters."
             return problem(400, "invalid_request", said, field="Idempotency-Key")
         named = f"{actor.id}:{operation.name}:{key}" if key else ""
-        call = ApiCall(desk, actor, named, request.headers.get("Last-Event-ID", ""))
+        last = request.headers.get("Last-Event-ID", "") if operation.returns is Stream else ""
+        if last and not _EVENT_ID.fullmatch(last):
+            return problem(400, "invalid_request", "A Last-Event-ID is the id of an event.", field="Last-Event-ID")
+        call = ApiCall(desk, actor, named, int(last) if last else None)
         answered = await operation.function(call, **wanted)
         if isinstance(answered, Stream):
             return await streams.answer(request, answered.events)

@@ -199,8 +199,8 @@ async def start_run(call: ApiCall, body: ApiNewRun) -> ApiRun:
         call.actor, body.task, chat=None, serial=body.device or None, rules=rules, key=call.key
     )
     if run.task != check_task(body.task):
-        said, advice = "This Idempotency-Key names another task.", "Use a new one for each request."
-        raise Conflict(said, advice=advice, key="another_request")
+        said, advice = f"This {call.key_header} names another task.", "Use a new one for each request."
+        raise Conflict(said, advice=advice, key="another_request", header=call.key_header)
     return ApiRun.of(run)
 
 

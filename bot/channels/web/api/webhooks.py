@@ -54,7 +54,9 @@ class ApiDelivery(Shown):
     """A message to a webhook, and its last attempt.
 
     ``message_id``: its `webhook-id`. ``status``: of the HTTP answer; null if there was none. ``seconds``: how long the
-    attempt took. ``answer``: the first 1 KB. ``next_at``: when it is sent again; null if it is not.
+    attempt took. ``error``: why there was no answer, or why it was given up with another message. ``answer``: the first
+    1 KB. ``next_at``: when it is sent again; null if it is not, or waits for another. ``waits_for``: the message that
+    goes before it.
     """
 
     id: int
@@ -67,6 +69,7 @@ class ApiDelivery(Shown):
     error: str
     answer: str
     next_at: datetime | None
+    waits_for: int | None
     created_at: datetime
     updated_at: datetime
 

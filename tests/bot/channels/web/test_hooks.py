@@ -98,7 +98,9 @@ async def test_a_signed_task_starts_one_run_however_often_it_comes(hooks: Hooks)
         assert await hooks.send("shop", secret, TASK, late=late) == (200, made)
     hooks.clock.move(minutes=30)
     assert await hooks.send("shop", secret, TASK) == (200, made)
-    assert (await hooks.send("shop", secret, {"task": "打开微信"}))[0] == 409, "another task under the same id"
+    status, problem = await hooks.send("shop", secret, {"task": "打开微信"})
+    assert status == 409, "another task under the same id"
+    assert problem["detail"].startswith("This webhook-id names another task.")
     assert await hooks.runs() == before + 1
     assert (await hooks.send("shop", secret, TASK, name_it="msg_2"))[1]["run"] != made["run"]
     other = await hooks.secret("other", "run")

@@ -10,7 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
+from bot.desk.webhook_messages import message_of
 from storage.engine import Database
+from storage.events import Events
+from storage.webhooks import GONE, Attempt, Webhooks
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +60,48 @@ def test_a_webhook_from_add_to_remove() -> None:
     assert "whsec_" not in told("list")[1] + told("list", "--json")[1]
     assert told("remove", "1")[0] == 0
     assert json.loads(told("list", "--json")[1]) == []
+
+
+def test_each_message_says_why_it_is_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    told("add", NOWHERE, "--events", "question")
+
+    async def sent(*statuses: int) -> None:
+        """Make two messages, and attempts that are answered so."""
+        db = Database(f"sqlite:///{tmp_path / 'phonedesk.sqlite3'}")
+        try:
+            hooks = Webhooks(db)
+            hook = await hooks.get(1)
+            assert hook is not None
+            for _ in range(2):
+                await Events(db).append("r1", "question")
+            await hooks.queue(hook, 0, message_of)
+            for status in statuses:
+                taken = await hooks.take(1)
+                assert taken is not None
+                await hooks.end(taken, Attempt(status, 0.1), again_at=db.now())
+        finally:
+            await db.close()
+
+    def lines(*options: str) -> list[str]:
+        return [line.split("question", 1)[1].strip() for line in told("deliveries", "1", *options)[1].splitlines()]
+
+    asyncio.run(sent())
+    assert told("deliveries", "1", "--dead")[1].strip() == "No message to it was given up."
+    assert lines() == ["waits for message 1, which goes before it", "waits to be sent, 0 so far"]
+    asyncio.run(sent(500))
+    *behind, first = lines()
+    assert behind == ["waits for message 1, which goes before it"] * 3
+    assert first.endswith("HTTP 500, 1 so far")
+    listed = json.loads(told("deliveries", "1", "--json")[1])
+    assert [one["waits_for"] for one in listed] == [1, 1, 1, None]
+    assert [one["next_at"] is None for one in listed] == [True, True, True, False]
+    asyncio.run(sent(410))
+    gone = "given up: its receiver answered 410, and the webhook was disabled; attempts: 0"
+    assert lines("--dead") == [gone] * 5 + ["given up: HTTP 410; attempts: 2"]
+    assert json.loads(told("deliveries", "1", "--json")[1])[0]["error"] == GONE
+    monkeypatch.setenv("PHONEDESK_LANG", "zh")
+    assert "接收方回应了 410" in lines("--dead")[0]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,24 @@ async def test_who_comes_back_misses_nothing_and_gets_nothing_twice(api: Api) ->
         assert (await followed.next())["id"] == last
 
 
+@pytest.mark.parametrize("wrong", ["evt_7", "-1", "1.5", "٣", "1" * 19])
+async def test_a_last_event_id_that_is_none_is_refused(api: Api, wrong: str) -> None:
+    for path in ("/events", f"/runs/{api.run_id}/events"):
+        status, problem, _ = await api.ask("GET", path, headers={"Last-Event-ID": wrong})
+        assert (status, problem["type"], problem["field"]) == (400, "invalid_request", "Last-Event-ID")
+        status, problem, _ = await api.ask("GET", f"{path}?after=x")
+        assert (status, problem["field"]) == (400, "query.after")
+
+
+async def test_an_id_from_before_a_restore_misses_nothing_new(api: Api) -> None:
+    ahead = await Events(api.db).newest() + 1000
+    for path in ("/events", f"/runs/{api.run_id}/events"):
+        async with stream(api, path, last=ahead) as followed, stream(api, f"{path}?after={ahead}") as other:
+            added = await Events(api.db).append(api.run_id, "step", {})
+            assert (await followed.next())["id"] == added
+            assert (await other.next())["id"] == added
+
+
 async def test_several_follow_at_once_and_a_slow_one_gets_all(api: Api) -> None:
     async with stream(api, "/events") as slow, stream(api, "/events") as quick:
         added = [await Events(api.db).append(api.run_id, "step", {"index": number}) for number in range(KEPT + 50)]
