@@ -24,10 +24,7 @@ PACKAGES: Mapping[Extra, tuple[str, ...]] = {
     "mcp": ("mcp", "mcp_types", "starlette", "uvicorn"),
     "notify": ("apprise",),
     "ocr": ("onnxruntime", "rapidocr"),
-    "planner": (
-        "agents",
-        "openai",
-    ),
+    "planner": ("agents", "openai"),
     "postgres": ("asyncpg",),
 }
 

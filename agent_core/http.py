@@ -26,27 +26,34 @@ REQUEST_ERRORS = (
 
 
 Cause = Literal["certificate", "tls", "name", "refused"]
-_CAUSES: tuple[tuple[type[Exception], Cause], ...] = (
-    (ssl.SSLCertVerificationError, "certificate"),
-    (ssl.SSLError, "tls"),
-    (socket.gaierror, "name"),
-    (ConnectionRefusedError, "refused"),
-)
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST"})  # reasons of OpenSSL: the answer is no TLS at all
 
 
-def cause_of(error: BaseException) -> Cause | None:
-    """Return why no connection was made; None if the error does not tell, or it broke off later.
+def cause_of(error: Exception) -> Cause | None:
+    """Return why no connection was made; None if the error does not tell, or if it broke off later.
 
     certificate: the server's is not trusted. tls: it does not speak TLS. name: nobody knows the host. refused: nothing
     listens there.
     """
-    below: BaseException | None = error
-    while below is not None:
-        for kind, cause in _CAUSES:
-            if isinstance(below, kind):
-                return cause
-        below = below.__cause__ or below.__context__
-    return None
+    return _cause_below(error) if isinstance(error, httpx2.ConnectError) else None
+
+
+def _cause_below(error: BaseException | None) -> Cause | None:
+    match error:
+        case None:
+            return None
+        case ssl.SSLCertVerificationError():
+            return "certificate"
+        case ssl.SSLError() if error.reason in _NO_TLS:
+            return "tls"
+        case socket.gaierror():
+            return "name"
+        case ConnectionRefusedError():
+            return "refused"
+        case BaseExceptionGroup():  # one for each address of the host
+            causes = {_cause_below(one) for one in error.exceptions}
+            return causes.pop() if len(causes) == 1 else None
+    return _cause_below(error.__cause__ or error.__context__)
 
 
 def retry_after(value: str) -> float | None:

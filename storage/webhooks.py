@@ -294,7 +294,8 @@ class Webhooks:
             await connection.execute(given_up.where(*waiting).values(error=GONE))
         else:
             old = (*waiting, webhook_deliveries.c.until <= now)
-            await connection.execute(given_up.where(*old, webhook_deliveries.c.attempts == 0).values(error=WAITED))
+            unheard = (webhook_deliveries.c.error == "", webhook_deliveries.c.status.is_(None))
+            await connection.execute(given_up.where(*old, *unheard).values(error=WAITED))
             await connection.execute(given_up.where(*old))
         return attempt.gone
 
@@ -304,7 +305,8 @@ class Webhooks:
         again = (
             sa.update(table)
             .where(table.c.webhook_id == webhook_id, table.c.id == delivery_id, table.c.state == DEAD)
-            .values(state=PENDING, next_at=now, until=now + PATIENCE, error="", updated_at=now)
+            .values(state=PENDING, next_at=now, until=now + PATIENCE, updated_at=now)
+            .values(status=sa.case((table.c.status.in_(REFUSALS), table.c.status)), seconds=None, error="", answer="")
             .returning(*table.c)
         )
         async with self._db.write(durable=True) as connection:

@@ -76,9 +76,18 @@ class EndpointError(Exception):
         fields: dict[str, Any] = error if isinstance(error, dict) else outer
         inner = fields.get("innererror")  # Azure
         self.code, self.type, self.param = (_name(fields.get(name)) for name in ("code", "type", "param"))
+        self.code = self.code or _name(outer.get("error_code"))  # Baidu, as error_msg
         self.codes = {self.code, self.type, _name(inner.get("code")) if isinstance(inner, dict) else ""}
-        told = (sent, fields.get("message"), fields.get("msg"), _details(outer.get("detail")), error)
+        told = (
+            *(sent, fields.get("message"), fields.get("msg"), outer.get("error_msg")),
+            *(_details(outer.get("detail")), _details(outer.get("errors")), error),
+        )
         self.words = next((words for words in told if isinstance(words, str) and words), "")
+        metadata = fields.get("metadata")  # OpenRouter: what the provider behind it said
+        if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
+            behind = EndpointError(_read(raw))
+            self.words, self.codes = f"{self.words}: {behind.words}", self.codes | behind.codes
+            self.code, self.param = self.code or behind.code, self.param or behind.param
         super().__init__(self.words)
 
 
@@ -87,15 +96,27 @@ def _name(value: object) -> str:
 
 
 def _details(detail: object) -> object:
-    """Return the faults of a request as one text, as FastAPI lists them (vLLM); ``detail`` itself if it is no list."""
+    """Return the faults of a request as one text, as FastAPI (vLLM) and Cloudflare list them.
+
+    ``detail`` itself if it is no list.
+    """
     if not isinstance(detail, list):
         return detail
-    faults = [fault for fault in detail if isinstance(fault, dict) and isinstance(fault.get("msg"), str)]
-    return "; ".join(f"{_place(fault.get('loc'))}{fault['msg']}" for fault in faults)
+    faults = [fault for fault in detail if isinstance(fault, dict)]
+    told = [(_place(fault.get("loc")), fault.get("msg") or fault.get("message")) for fault in faults]
+    return "; ".join(f"{place}{words}" for place, words in told if isinstance(words, str))
 
 
 def _place(parts: object) -> str:
     return ".".join(map(_name, parts)) + ": " if isinstance(parts, list) and parts else ""
+
+
+def _read(text: str) -> object:
+    """Return the JSON in ``text``, or the text itself if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 class StatusError(EndpointError):
@@ -103,11 +124,7 @@ class StatusError(EndpointError):
 
     def __init__(self, response: httpx2.Response) -> None:
         self.status, self.headers = response.status_code, response.headers
-        try:
-            sent = json.loads(response.content)
-        except (ValueError, RecursionError):
-            sent = response.content.decode(errors="replace")
-        super().__init__(sent)
+        super().__init__(_read(response.content.decode(errors="replace")))
 
 
 class ModelEndpoint:

@@ -42,6 +42,12 @@ _QUOTA = re.compile(r"(?i)insufficient|balance|arrear|quota")
 # if they can mean nothing else, because "quota" may also be a limit per minute.
 _SPENT = re.compile(r"(?i)insufficient|balance|arrear|billing|exceeded_current_quota|\b1113\b")
 _SPENT_WORDS = re.compile(r"(?i)insufficient[_ ]balance|余额不足|欠费")
+_CAUSES: dict[http.Cause, str] = {
+    "certificate": "its certificate is not trusted",
+    "tls": "it does not speak TLS",
+    "name": "the host is not known",
+    "refused": "nothing listens there",
+}
 _VERSION = re.compile(r"/v\d")  # in the path of most endpoints' addresses
 _TAGS = re.compile(r"<[^>]*>")
 
@@ -93,10 +99,11 @@ class Failures:
 
     def _unreachable(self, error: Exception) -> errors.ModelUnreachable:
         cause = None if self._route.proxy else http.cause_of(error)
-        said = f"The connection to the model {self._name} at {self._address} could not be made or broke off"
         if cause is None:
-            return self._made(errors.ModelUnreachable, f"{said}.", "model_no_connection")
-        return self._made(errors.ModelUnreachable, f"{said} ({cause}).", f"model_no_connection_{cause}")
+            said = f"The connection to the model {self._name} at {self._address} could not be made or broke off."
+            return self._made(errors.ModelUnreachable, said, "model_no_connection")
+        said = f"There is no connection to the model {self._name} at {self._address}: {_CAUSES[cause]}."
+        return self._made(errors.ModelUnreachable, said, f"model_no_connection_{cause}")
 
     def _made(self, kind: type[E], said: str, key: str, **values: object) -> E:
         """Make the error; mention the proxy if it may be the cause."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LONGEST_SIDE = 960  # for finding lines; they are recognised at full resolution
 _SCREENS_KEPT = 8
-_LINES_KEPT = 4096
+_KEYS_KEPT = 8192  # of lines, which have up to two each
 _SURE = 0.9  # of the confidence of a line: in another frame it would be read alike
 
 # One thread of our own: the loop's default executor is shut down when the queue ends.
@@ -59,19 +59,27 @@ class _Lines:
         self._lock = threading.Lock()
 
     def get(self, crop: Image.Image) -> Recognised | None:
-        keys = _pixels_key(crop), _ink_key(crop)
-        with self._lock:
-            for key in filter(None, keys):
-                if key in self._known:
-                    self._known.move_to_end(key)
-                    return self._known[key]
-        return None
+        pixels = _pixels_key(crop)
+        if (line := self._get(pixels)) is None and (ink := _ink_key(crop)) is not None:
+            line = self._get(ink)
+            if line is not None:
+                self._keep(pixels, line)
+        return line
 
     def keep(self, crop: Image.Image, line: Recognised) -> None:
-        ink = _ink_key(crop) if line.confidence >= _SURE else None
+        self._keep(_pixels_key(crop), line)
+        if line.confidence >= _SURE and (ink := _ink_key(crop)) is not None:
+            self._keep(ink, line)
+
+    def _get(self, key: bytes) -> Recognised | None:
         with self._lock:
-            for key in filter(None, (_pixels_key(crop), ink)):
-                keep_newest(self._known, key, line, _LINES_KEPT)
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def _keep(self, key: bytes, line: Recognised) -> None:
+        with self._lock:
+            keep_newest(self._known, key, line, _KEYS_KEPT)
 
 
 _lines = _Lines()
@@ -130,6 +138,8 @@ def _ink_key(crop: Image.Image) -> bytes | None:
 
     None if the place of the ink may decide what it means (- and _), and if it is a single letter.
     """
+    if not crop.width or not crop.height:
+        return None
     box = ImageChops.difference(crop, Image.new(crop.mode, crop.size, crop.getpixel((0, 0)))).getbbox()
     if box is None:
         return None

@@ -114,7 +114,7 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
     if file.exists():
         said, advice = f"{file} is there already.", "Give another name, or a folder."
         raise ConfigInvalid(said, advice=advice, key="backup_there", name=file)
-    if file.suffix != ".zip":  # such as the folder of a disk that is not mounted
+    if file.suffix.lower() != ".zip":  # such as the folder of a disk that is not mounted
         raise ConfigInvalid(
             f"There is no folder {file}.",
             advice="Is the disk mounted? Name a folder that is there, or a file that ends with .zip.",

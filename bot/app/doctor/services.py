@@ -12,7 +12,15 @@ from urllib.parse import urlsplit
 from sqlalchemy.exc import SQLAlchemyError
 
 from agent_core import extras
-from agent_core.errors import ConfigMissing, ModelAuth, ModelError, ModelTimeout, ModelUnreachable
+from agent_core.errors import (
+    ConfigMissing,
+    ModelAuth,
+    ModelError,
+    ModelFormat,
+    ModelTimeout,
+    ModelUnknown,
+    ModelUnreachable,
+)
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
 from agent_core.texts import Listed
@@ -82,8 +90,12 @@ async def model_name(exam: Exam) -> DoctorVerdict:
     if not check.models:
         return ok("answers", name=name)
     values = {"name": name, "listed": Listed(check.models[:NAMES_SHOWN]), "first": check.models[0]}
-    answers = check.can_see is not None or not await _text_problem(exam)
-    return warning("not_listed", **values) if answers else failed("unknown", **values)
+    problem = await _text_problem(exam) if check.can_see is None else None
+    if problem is None:
+        return warning("not_listed", **values)
+    if not isinstance(problem, ModelUnknown | ModelFormat):
+        raise problem  # which says nothing about the name
+    return failed("unknown", **values)
 
 
 async def model_vision(exam: Exam) -> DoctorVerdict:

@@ -6,11 +6,13 @@ import asyncio
 import gc
 import itertools
 import json
+import socket
 import time
 from contextlib import suppress
 from pathlib import Path
 from types import AsyncGeneratorType
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -32,6 +34,7 @@ from tests.support.tls import certificate, leaving_tls
 CALL = 'do(action="Tap", element=[500,300])'
 REPLY = f"<think>点一下</think><answer>{CALL}</answer>"
 KEY = "secret-key-4711"
+_BOTH = ((socket.AF_INET6, "::1"), (socket.AF_INET, "127.0.0.1"))
 
 
 class Pauses:
@@ -434,6 +437,12 @@ _ECHO = '"input": {"api_key": "of-a-free-table"}'
             "body.0.guard: not permitted",
         ),
         ('{"detail": [{"loc": 7, "msg": "no"}, {"loc": [], "msg": "why"}, 3]}', "no; why"),
+        ('{"error_code": 336003, "error_msg": "too long"}', "too long"),
+        ('{"success": false, "errors": [{"code": 7, "message": "too long"}]}', "too long"),
+        (
+            '{"error": {"message": "Provider", "metadata": {"raw": "{\\"message\\": \\"too long\\"}"}}}',
+            "Provider: too long",
+        ),
         (f"{{{_ECHO}}}", "Bad Request"),
         ("{}", "Bad Request"),
         ("null", "Bad Request"),
@@ -466,6 +475,11 @@ _FILTERED = '"prompt_filter_results": [{"content_filter_results": {"hate": "safe
         (Status(400, body=f'{{"error": {{"message": "Invalid image"}}, {_FILTERED}}}'), errors.ModelFormat, 1),
         (Status(403, body='{"error": {"message": "Needs moderation"}, "account_id": "7"}'), errors.ModelRefused, 1),
         (Status(422, body='{"detail": [{"msg": "bad", "input": "敏感 tools stream_options"}]}'), errors.ModelFormat, 1),
+        (
+            Status(400, body='{"error": {"message": "Provider", "metadata": {"raw": "stopped by content_filter"}}}'),
+            errors.ModelRefused,
+            1,
+        ),
         (Status(429, body='{"error": "limit", "code": "insufficient_quota"}'), errors.ModelSpent, 1),
         (Status(400, body='{"error": {"innererror": {"code": "ContentPolicyViolation"}}}'), errors.ModelRefused, 1),
         (
@@ -534,13 +548,24 @@ async def test_an_address_that_holds_the_path_of_a_request_is_told_without_it() 
     assert caught.value.values["meant"] == server.url
 
 
+async def test_nothing_listens_at_any_address_of_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [(family, socket.SOCK_STREAM, 6, "", (host, 9)) for family, host in _BOTH]
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", AsyncMock(return_value=both))
+    model = ChatModel("http://model.example:9/v1", "scripted", KEY, sleep=Pauses(), proxy=ProxySetting("X", "none"))
+    error = await model.unreachable()
+    await model.close()
+    assert error is not None
+    assert error.key == "model_no_connection_refused"
+
+
 async def test_a_connection_that_leaves_tls_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pem = certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(pem))
     async with leaving_tls(pem) as url:
         model = ChatModel(url, "scripted", KEY, sleep=Pauses())
-        with pytest.raises(errors.ModelUnreachable):
+        with pytest.raises(errors.ModelUnreachable) as caught:
             await model.complete(messages())
+        assert caught.value.key == "model_no_connection"
         assert isinstance(await model.unreachable(), errors.ModelUnreachable)
         await model.close()
 

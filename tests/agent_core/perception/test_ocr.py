@@ -118,7 +118,8 @@ async def test_what_its_frame_may_decide_is_read_in_each(asked: list[Image.Image
 
 async def test_what_is_too_small_or_empty_says_nothing() -> None:
     engine = OcrEngine()
-    assert await engine.recognise(Image.new("RGB", (1, 40))) == ("", 0.0)
+    for size in ((1, 40), (0, 40), (40, 0)):
+        assert await engine.recognise(Image.new("RGB", size)) == ("", 0.0)
     assert (await engine.recognise(Image.new("RGB", (90, 40), "white")))[0] == ""
     assert await engine.read(Image.new("RGB", (100, 100)), Box(10, 10, 10, 10)) == []
 
