@@ -143,7 +143,7 @@ class QuestionView:
 
     then: a text key under ``then``, for what happens at the deadline.
     answer: the choice's value or the words. by: a person's name. Both are "" while it is open and if nobody answered.
-    serial: the phone that it is about.
+    serial: the phone that it is about. held: its run is on hold, so an answer takes effect after Resume.
     learnt: the knowledge entry that was made from its answer, while that waits for approval.
     """
 
@@ -160,6 +160,7 @@ class QuestionView:
     asked_at: datetime | None = None
     answered_at: datetime | None = None
     serial: str = ""
+    held: bool = False
     learnt: Entry | None = None
 
 

@@ -94,6 +94,15 @@ async def test_the_overview_and_the_question_offer_what_is_to_be_done(shown: Sho
     assert f'data-api="/api/v1/questions/{QUESTION.id}/answer"' in asked
 
 
+async def test_a_question_of_a_run_on_hold_says_that_the_answer_waits_for_resume(shown: Shown) -> None:
+    path = f"/questions/{QUESTION.id}"
+    assert "The run is on hold" not in await shown.browser.page(path)
+    view = await shown.desk.questions.get(QUESTION.id)
+    assert view is not None
+    await shown.desk.runs.hold(TERMINAL, view.run_id)
+    assert 'data-said="Your answer counts. The run is on hold:' in await shown.browser.page(path)
+
+
 async def test_a_question_is_answered_through_the_api_by_the_cookie(shown: Shown) -> None:
     path = f"/api/v1/questions/{QUESTION.id}/answer"
     status, outcome, _ = await shown.browser.ask("POST", path, {"choice": "skip"})
