@@ -76,8 +76,8 @@ class BusyView:
     """What has the phone for which a run waits.
 
     kind: a ``run`` at work, a run that ``asks`` and waits for a person's answer, a ``person`` who has taken the phone
-        over, or something ``other``, such as a program or the doctor. The other fields are of a run.
-    by: who started it.
+        over, or something ``other``, such as a program or the doctor. The other fields but ``by`` are of a run.
+    by: the person's name, or who started the run.
     """
 
     kind: Literal["run", "asks", "person", "other"]
