@@ -179,11 +179,16 @@ class PhoneView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneKept:
-    """A phone's new entry in the settings file. ``hidden``: the environment has another one, which wins."""
+    """A phone's new entry in the settings file.
+
+    hidden: the environment has another one, which wins.
+    again: the setting that connects a phone again that was disconnected, "" if none does.
+    """
 
     serial: str
     file: str
     hidden: bool = False
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
@@ -89,7 +89,8 @@ def _table(
     named = any(info.serial in names for info in found)
     tagged = any(tags.get(info.serial) for info in found)
     extra = [*(["name"] if named else []), *(["tags"] if tagged else [])]
-    table = Table(*(words.get(f"attached.{head}") for head in (heads[0], *extra, *heads[1:])))
+    serials = Column(words.get(f"attached.{heads[0]}"), no_wrap=True)  # people type them: others are folded
+    table = Table(serials, *(words.get(f"attached.{head}") for head in (*extra, *heads[1:])))
     for info in found:
         size = f"{info.size[0]}×{info.size[1]}" if all(info.size) else ""  # a phone that cannot be asked has none
         status = words.find(f"attached.is_{info.status}", info.status)
@@ -218,7 +219,9 @@ def _kept(key: str, call: Callable[[OwnPhones], Awaitable[PhoneKept]], as_json: 
         return
     words, console = texts(settings.lang), Console(soft_wrap=True)
     console.print(Text(words.get(key, phone=kept.serial, **values)))
-    if kept.hidden:
+    if kept.again:
+        console.print(Text(words.get("attached.again", setting=kept.again, phone=kept.serial), "yellow"))
+    elif kept.hidden:
         console.print(Text(words.get("attached.hidden", file=kept.file), "yellow"))
     else:
         console.print(Text(words.get("attached.kept", file=kept.file), "dim"))
