@@ -42,6 +42,7 @@ _HELD = sa.select(leases).where(
     leases.c.owner != "", _between(leases.c.heartbeat_at, sa.bindparam("after"), sa.bindparam("before"))
 )
 LEASE_SECONDS = 30.0
+TAKEN_OVER = "take-over:"  # in place of a run's id, before the name of the person who has taken the phone over
 HELD_PART = 2 / 3  # of the lease time: the holder gives up before others may take the phone
 
 
@@ -55,6 +56,11 @@ class LeaseRow:
     fencing: int
     acquired_at: datetime | None
     heartbeat_at: datetime | None
+
+    @property
+    def person(self) -> str | None:
+        """The name of the person who has taken the phone over; None if no person has it."""
+        return self.run_id.removeprefix(TAKEN_OVER) if self.run_id.startswith(TAKEN_OVER) else None
 
 
 @shielded

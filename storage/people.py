@@ -297,12 +297,18 @@ class Audit:
 
     async def write(
         self, actor: str, channel: str, command: str, detail: Mapping[str, Any] | None = None, *, allowed: bool = True
-    ) -> None:
+    ) -> int:
+        """Add an entry, and return its id."""
         row = sa.insert(audit).values(
             at=self._db.now(), actor=actor, channel=channel, command=command, detail=dict(detail or {}), allowed=allowed
         )
         async with self._db.write() as connection:
-            await connection.execute(row)
+            return int((await connection.execute(row.returning(audit.c.id))).scalar_one())
+
+    async def failed(self, entry: int, detail: Mapping[str, Any]) -> None:
+        """Replace an entry's detail, because what was allowed then failed."""
+        async with self._db.write() as connection:
+            await connection.execute(sa.update(audit).where(audit.c.id == entry).values(detail=dict(detail)))
 
     async def done_by(self, actor: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
         """Return this actor's uses of these commands, newest first. Refused ones are left out."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ DELAYS = (10.0, 60.0, 300.0, 1800.0)  # until the next try; then the last one
 KINDS = ("alert", "digest")
 A_LOT = 100  # events
 
+_STATUS = re.compile(r"\berror=(\d{3})\b")  # as Apprise logs the status of an answer
+_UNREACHABLE = re.compile(r"connection error", re.IGNORECASE)
+
 log = structlog.get_logger(__name__)
 
 
@@ -44,6 +48,18 @@ log = structlog.get_logger(__name__)
 class NotifyMessage:
     title: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of a message to one address.
+
+    why: "" if the service took it, else ``timeout``, ``unreachable``, ``status`` (it answered with ``status``), or
+        ``other`` if Apprise does not tell.
+    """
+
+    why: str
+    status: int = 0
 
 
 class NotifyService:
@@ -74,6 +90,42 @@ class NotifyService:
             async with asyncio.timeout(SECONDS):
                 return bool(await self._apprise.async_notify(title=message.title, body=message.body))
         return False
+
+    async def try_out(self, message: NotifyMessage) -> Trial:
+        """Send a message, and return what came of it. Not for two at once: the reason is only in Apprise's log.
+
+        Its lines can hold an address's secrets, so only the kind of failure is read from them.
+        """
+        lines = _Lines()
+        logger = logging.getLogger("apprise")
+        before = logger.level, logger.propagate
+        logger.addHandler(lines)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        try:
+            async with asyncio.timeout(SECONDS):
+                if await self._apprise.async_notify(title=message.title, body=message.body):
+                    return Trial("")
+        except TimeoutError:
+            return Trial("timeout")
+        finally:
+            logger.removeHandler(lines)
+            logger.level, logger.propagate = before
+        told = "\n".join(lines.told)
+        if status := _STATUS.search(told):
+            return Trial("status", int(status[1]))
+        return Trial("unreachable" if _UNREACHABLE.search(told) else "other")
+
+
+class _Lines(logging.Handler):
+    """What is logged, in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(record.getMessage())
 
 
 def services_of(urls: Sequence[str]) -> list[NotifyService]:

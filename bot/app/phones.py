@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -53,7 +54,7 @@ class OwnPhones:
         return await self._keep_addresses(address, lambda kept: [*kept, address])
 
     async def disconnect(self, written: str) -> PhoneKept:
-        """Disconnect a phone of the network, now and for later starts.
+        """Disconnect a phone of the network, now and for later starts, unless another setting names its address.
 
         written: one of its addresses to disconnect only that, else all of them.
         Raises NotFound if there is no such phone, LeaseLost if a run, or another owner, has it.
@@ -76,7 +77,8 @@ class OwnPhones:
                 done = await self._keep_addresses(done.serial, lambda now: [one for one in now if one not in gone])
             for address in gone:
                 await adb.disconnect(address)
-            return done
+            again = "PHONEDESK_DEVICE__CONNECT" if done.hidden else ""
+            return replace(done, again="PHONEDESK_DEVICE__SERIAL" if settings.serial in gone else again)
 
     async def pair(self, address: str, code: str) -> str:
         """Pair with the phone whose pairing dialog shows this address and code; return its serial."""

@@ -15,8 +15,8 @@ from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.loop.acting import do_on
 from agent_core.loop.launching import AppLauncher
 from bot.app.core import Core
-from bot.desk.take_over import TAKEN_OVER
 from scheduler.runs.lease import HeldLease, lease_of
+from storage.leases import TAKEN_OVER
 from storage.ledger import StoredLedger
 
 IDLE_SECONDS = 120.0  # without an act the phone is given back, so that a closed page does not keep it
@@ -52,14 +52,15 @@ class TakeOvers:
         hold = self._holds.get(serial)
         return hold.by if hold is not None else ""
 
-    async def take(self, serial: str, by: str, ended: Ended) -> None:
+    async def take(self, serial: str, by: str, ended: Ended, *, name: str) -> None:
         """Lease the phone for this person until ``give_back``, or until they do nothing for two minutes.
 
+        name: of the person, for others who want the phone.
         ended: called once the phone is free again.
         Raises LeaseLost if somebody else has the phone.
         """
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._hold(serial, by, taken, ended), name="take-over")
+        task = asyncio.create_task(self._hold(serial, by, name, taken, ended), name="take-over")
         try:
             await taken
         except asyncio.CancelledError:
@@ -72,11 +73,12 @@ class TakeOvers:
         if self._tasks.get(serial) is task:
             del self._tasks[serial]
 
-    async def _hold(self, serial: str, by: str, taken: asyncio.Future[None], ended: Ended) -> None:
+    async def _hold(self, serial: str, by: str, name: str, taken: asyncio.Future[None], ended: Ended) -> None:
         try:
             device = await self._core.attached.device(serial)
             try:
-                async with lease_of(self._core.db, device, owner=f"person-{os.getpid()}", why=TAKEN_OVER) as lease:
+                owner, why = f"person-{os.getpid()}", TAKEN_OVER + name
+                async with lease_of(self._core.db, device, owner=owner, why=why) as lease:
                     await device.recover()  # the changes of a dead run are not this person's work
                     await device.wake()
                     await self._held(_Hold(by, device, lease, 0.0), taken)

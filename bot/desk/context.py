@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
 from agent_core.devices.base import Device, DeviceEntry
-from agent_core.errors import RateLimited
+from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, read_for_people, screen_for_people
 from agent_core.texts import Listed
@@ -40,6 +43,7 @@ if TYPE_CHECKING:  # they import the desk's views
 TELEGRAM = "telegram"
 API = "api"  # the channel of programs with a key
 CONSOLE = "console"  # the channel of people in a browser
+FAILED = "failed"  # in an entry of the audit log: the error that came after the call was allowed
 RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
@@ -101,8 +105,48 @@ class DeskContext:
         return "embedded" in {name.strip() for name in self.provider.split(",")}
 
 
+# The entry of the audit log for the present call, and its detail; None before ``_allow`` has written one.
+_entry: ContextVar[tuple[int, dict[str, Any]] | None] = ContextVar("audit_entry", default=None)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _with_failure(call: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Let the audit log say why a call failed after it was allowed: its entry is written before."""
+
+    @wraps(call)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        before = _entry.set(None)
+        try:
+            return await call(*args, **kwargs)
+        except PhonedeskError as error:
+            written, service = _entry.get(), args[0]
+            if written is not None and isinstance(service, DeskService):
+                await service._audit.failed(written[0], {**written[1], FAILED: _failure(error)})
+            raise
+        finally:
+            _entry.reset(before)
+
+    return called
+
+
+def _failure(error: PhonedeskError) -> dict[str, Any]:
+    """Return an error as the audit log keeps it, so that it can be told in either language."""
+    values = {name: value if isinstance(value, int) else str(value) for name, value in error.values.items()}
+    return {"kind": error.kind, "message": error.message, "key": error.key, "values": values}
+
+
 class DeskService:
-    """Base class of the desk's services. Each serves the requests about one subject, and checks their rights."""
+    """Base class of the desk's services. Each serves the requests about one subject, and checks their rights.
+
+    If a public method raises an error after ``_allow``, the entry in the audit log says so.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in vars(cls).copy().items():
+            if not name.startswith("_") and iscoroutinefunction(method):
+                setattr(cls, name, _with_failure(method))
 
     def __init__(self, context: DeskContext) -> None:
         self.context = context
@@ -141,7 +185,8 @@ class DeskService:
             await self._audit.write(actor.id, actor.channel, command, detail, allowed=False)
             raise error
         if not looks or self.context.looks.is_new(actor, command, detail, self._db.now()):
-            await self._audit.write(actor.id, actor.channel, command, detail)
+            entry = await self._audit.write(actor.id, actor.channel, command, detail)
+            _entry.set((entry, detail))
 
     async def _count(self, actor: Actor, command: str) -> None:
         """Count a request. Raises RateLimited at the first one too many and writes the audit log, then StillLimited."""

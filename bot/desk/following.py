@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from typing import Any
 
 from agent_core.lru import keep_newest
 from bot.desk.actors import Actor, NotFound, Role
@@ -49,7 +50,9 @@ class DeskEvents(DeskService):
         rows = await Events(self._db).after(event_id - 1, limit=1)
         row = rows[0] if rows and rows[0].id == event_id else None
         phone = await self._serial_of(row.run_id) if row is not None else None
-        await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, event=event_id)
+        # By the run: who looks at it sees many pictures, which are one look in the audit log.
+        about: dict[str, Any] = {"event": event_id} if row is None else {"run": row.run_id}
+        await self._allow(actor, Role.VIEWER, "event picture", phone=phone, paced=False, **about)
         picture_id = row.picture_id if row is not None else None
         jpeg = await Events(self._db).picture(picture_id) if picture_id is not None else None
         if jpeg is None:

@@ -231,6 +231,7 @@ class DeskQuestions(DeskService):
             asked_at=row.created_at.astimezone(self._zone),
             answered_at=row.answered_at.astimezone(self._zone) if row.answered_at else None,
             serial=run.serial if run else "",
+            held=run is not None and run.hold,
             learnt=await self._learnt(row) if row.state == ANSWERED else None,
         )
 

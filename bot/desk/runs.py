@@ -20,7 +20,6 @@ from bot.desk.context import DeskContext, DeskService, card_message, chat_data, 
 from bot.desk.keys import program_names
 from bot.desk.phones import away_from
 from bot.desk.run_parts import left_now, plan_run, sweep_run
-from bot.desk.take_over import TAKEN_OVER
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
 from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
@@ -321,7 +320,8 @@ class DeskRuns(DeskService):
             return None
         run = await Runs(self._db).get(taken[0].run_id) if taken[0].run_id else None
         if run is None:
-            return BusyView("person" if taken[0].run_id == TAKEN_OVER else "other")
+            by = taken[0].person
+            return BusyView("other") if by is None else BusyView("person", by=by)
         session = Session.model_validate_json(run.session) if run.session else None
         asks = session is not None and session.status is Status.WAITING
         number, steps = await History(self._db).number_of(run.id), len(session.steps) if session else 0

@@ -9,6 +9,7 @@ from agent_core.actions.types import Action, Type
 from agent_core.errors import LeaseLost
 from bot.desk.actors import Actor, BadRequest, Conflict, Role, no_phone
 from bot.desk.context import DeskService
+from scheduler.runs.lease import in_use
 from storage.events import Events
 from storage.leases import Leases
 from storage.runs import Runs
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 PARK_SECONDS = 30.0  # for a run to reach a point at which it can be parked
 LOOK_SECONDS = 0.2
-TAKEN_OVER = "take-over"  # in the lease's row, instead of a run's id
 
 
 class DeskTakeOver(DeskService):
@@ -54,7 +54,7 @@ class DeskTakeOver(DeskService):
             async with asyncio.timeout(PARK_SECONDS):
                 while True:
                     try:
-                        await takes.take(serial, actor.id, ended)
+                        await takes.take(serial, actor.id, ended, name=actor.name)
                         break
                     except LeaseLost:
                         parked += await self._park(serial)
@@ -75,7 +75,7 @@ class DeskTakeOver(DeskService):
         if lease is None:
             return []  # it has just become free
         if await Runs(self._db).get(lease.run_id) is None:
-            raise LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
+            raise await in_use(self._db, serial, (await self._book()).name(serial))
         return [lease.run_id] if await self.context.runs.hold(lease.run_id) else []
 
     async def _resume(self, runs: list[str]) -> None:

@@ -76,8 +76,8 @@ class BusyView:
     """What has the phone for which a run waits.
 
     kind: a ``run`` at work, a run that ``asks`` and waits for a person's answer, a ``person`` who has taken the phone
-        over, or something ``other``, such as a program or the doctor. The other fields are of a run.
-    by: who started it.
+        over, or something ``other``, such as a program or the doctor. The other fields but ``by`` are of a run.
+    by: the person's name, or who started the run.
     """
 
     kind: Literal["run", "asks", "person", "other"]
@@ -143,7 +143,7 @@ class QuestionView:
 
     then: a text key under ``then``, for what happens at the deadline.
     answer: the choice's value or the words. by: a person's name. Both are "" while it is open and if nobody answered.
-    serial: the phone that it is about.
+    serial: the phone that it is about. held: its run is on hold, so an answer takes effect after Resume.
     learnt: the knowledge entry that was made from its answer, while that waits for approval.
     """
 
@@ -160,6 +160,7 @@ class QuestionView:
     asked_at: datetime | None = None
     answered_at: datetime | None = None
     serial: str = ""
+    held: bool = False
     learnt: Entry | None = None
 
 
@@ -178,11 +179,16 @@ class PhoneView:
 
 @dataclass(frozen=True, slots=True)
 class PhoneKept:
-    """A phone's new entry in the settings file. ``hidden``: the environment has another one, which wins."""
+    """A phone's new entry in the settings file.
+
+    hidden: the environment has another one, which wins.
+    again: the setting that connects a phone again that was disconnected, "" if none does.
+    """
 
     serial: str
     file: str
     hidden: bool = False
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
@@ -21,6 +22,14 @@ from storage.runs import Runs
 MOST_OF_TASK = 60  # characters of the task of the run that has a phone
 
 log = structlog.get_logger(__name__)
+
+
+class PhoneTakenOver(LeaseLost):
+    """A person has taken the phone over."""
+
+    default_advice = (
+        "Wait until it is given back, or ask for it. It comes back by itself after two minutes without an act."
+    )
 
 
 class HeldLease:
@@ -100,7 +109,7 @@ async def lease_of(
     serial, leases = device.serial, Leases(db, seconds=seconds)
     row = await leases.acquire(serial, owner, why)
     if row is None:
-        raise await _in_use(db, serial)
+        raise await in_use(db, serial)
     lease = HeldLease(row, leases)
     task = asyncio.current_task()
     if task is not None:
@@ -126,19 +135,32 @@ async def lease_of(
 async def refuse_if_in_use(db: Database, serial: str) -> None:
     """Raise LeaseLost if another owner has the phone, before anything of a new run is stored."""
     if serial in {row.serial for row in await Leases(db).held()}:
-        raise await _in_use(db, serial)
+        raise await in_use(db, serial)
 
 
-async def _in_use(db: Database, serial: str) -> LeaseLost:
-    """Return the error of a phone that another has: with the run that has it, and how that one is ended."""
-    holder = await Leases(db).get(serial)
+async def in_use(db: Database, serial: str, name: str = "") -> LeaseLost:
+    """Return the error of a phone that another has: who has it, and what to do.
+
+    name: the phone's name for people, "" if it is not known here.
+    """
+    phone, holder = name or serial, await Leases(db).get(serial)
+    if holder is not None and holder.person is not None and holder.acquired_at is not None:
+        minutes = math.ceil((db.now() - holder.acquired_at).total_seconds() / 60) or 1
+        by = holder.person
+        return PhoneTakenOver(
+            f"{by} has taken over the phone {phone}, {minutes} min ago.",
+            key="phone_taken_over",
+            phone=phone,
+            by=by,
+            minutes=minutes,
+        )
     run = await Runs(db).get(holder.run_id) if holder is not None and holder.run_id else None
     if run is None:
-        return LeaseLost(f"The phone {serial} is in use.", key="phone_in_use", phone=serial)
+        return LeaseLost(f"The phone {phone} is in use.", key="phone_in_use", phone=phone)
     number, task = await History(db).number_of(run.id), run.task[:MOST_OF_TASK]
-    said = f"The phone {serial} is in use: run #{number} ({task})"
+    said = f"The phone {phone} is in use: run #{number} ({task})"
     stop = "stop it: Ctrl-C in its terminal, or Stop on its card in Telegram."
-    told = {"phone": serial, "number": number, "task": task, "seconds": round(LEASE_SECONDS)}
+    told = {"phone": phone, "number": number, "task": task, "seconds": round(LEASE_SECONDS)}
     if await Questions(db).find(run_id=run.id, state=OPEN, limit=1):
         advice = f"Answer it (phonedesk questions list), or {stop}"
         return LeaseLost(f"{said} waits for an answer.", advice=advice, key="phone_in_use_asks", **told)

@@ -109,7 +109,6 @@ def verdict(words: Texts, view: QuestionView | None, result: AnswerOutcome, *, m
     return words.get("question.late", by=words.person(result.by), answer=said)
 
 
-async def told(turn: Turn, view: QuestionView, result: AnswerOutcome) -> str:
-    """Return the ``verdict`` for a person in a chat, after looking whether the run is held."""
-    run = await turn.desk.runs.get(view.run_id) if result.state == "accepted" else None
-    return verdict(turn.texts, view, result, me=turn.actor.name, held=run is not None and run.held)
+def told(turn: Turn, view: QuestionView, result: AnswerOutcome) -> str:
+    """Return the ``verdict`` for a person in a chat."""
+    return verdict(turn.texts, view, result, me=turn.actor.name, held=view.held)

@@ -219,7 +219,7 @@ class Conversation:
         if to_confirm(view.question, given):
             return offered.confirm(turn, view)
         result = await self.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-        told_of = turn.tell(await told(turn, view, result))
+        told_of = turn.tell(told(turn, view, result))
         return replace(told_of, messages=(*told_of.messages, *await proposals.offer(turn, view, result)))
 
     @staticmethod
@@ -262,7 +262,7 @@ class Conversation:
         choice = view.question.choices[int(number)].value
         result = await self.desk.questions.answer(turn.actor, question_id, choice=choice)
         more = await proposals.offer(turn, view, result)
-        return Said(more, toast=await told(turn, view, result), alert=result.state != "accepted")
+        return Said(more, toast=told(turn, view, result), alert=result.state != "accepted")
 
     async def _own_words(self, turn: Turn, question_id: str) -> Said:
         """Open the person's input for an answer in their own words.

@@ -91,7 +91,10 @@ async def _untag(turn: Turn, words: Sequence[str]) -> Said:
 
 
 def _kept(turn: Turn, key: str, kept: PhoneKept, **values: str) -> Said:
-    more = turn.texts.get("attached.hidden" if kept.hidden else "attached.kept", file=kept.file)
+    if kept.again:
+        more = turn.texts.get("attached.again", setting=kept.again, phone=kept.serial)
+    else:
+        more = turn.texts.get("attached.hidden" if kept.hidden else "attached.kept", file=kept.file)
     return turn.tell(turn.texts.get(key, phone=kept.serial, **values), more)
 
 

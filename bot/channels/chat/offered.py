@@ -189,7 +189,7 @@ async def taken(turn: Turn, question_id: str) -> Said:
         over = verdict(words, view, AnswerOutcome("late", view.by, view.answer), me=turn.actor.name)
         return Said(toast=lost if view.open else over, alert=True)
     result = await turn.desk.questions.answer(turn.actor, question_id, choice=given.choice, text=given.text)
-    receipt = await told(turn, view, result)
+    receipt = told(turn, view, result)
     changed = turn.change(Card(receipt, (Line(said, "", "quote"),)), toast=receipt)
     return replace(changed, messages=(*changed.messages, *await proposals.offer(turn, view, result)))
 

@@ -120,6 +120,8 @@ class ToolContext:
             return
         run = await Runs(self.core.db).get(lease.run_id)
         what = f"the run {run.id} is at work on it" if run else "another client is acting on it"
+        if lease.person is not None:
+            what = "a person has taken it over in the console"
         raise PhoneBusy(f"The phone {serial} is busy: {what}.")
 
     async def shot(self, device: Device) -> bytes | None:

@@ -21,6 +21,7 @@ from bot.app.settings.loading import UNKNOWN, problems_of
 from bot.channels.chat.elsewhere import for_programs
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
+from scheduler.runs.lease import PhoneTakenOver
 
 CONTENT_TYPE = "application/problem+json"
 # The first that fits decides.
@@ -29,6 +30,7 @@ _STATUSES: tuple[tuple[type[PhonedeskError], int], ...] = (
     (RateLimited, 429),
     (NotFound, 404),
     (Conflict, 409),
+    (PhoneTakenOver, 409),
     (InputRejected, 400),
     (BadRequest, 400),
     (ConfigError, 503),

@@ -204,18 +204,25 @@ async def test_the_command_and_the_doctor(tmp_path: Path, monkeypatch: pytest.Mo
         return results[-1].status, results[-1].seen + results[-1].advice
 
     code, said = await called()
-    assert (code, "PHONEDESK_NOTIFY__URLS" in said) == (0, True)
+    assert (code, "No address is set" in said, "PHONEDESK_NOTIFY__URLS" in said) == (0, True, True)
     assert (await examined())[0] is CheckStatus.SKIPPED
     async with serving() as service, serving() as away:
         away.refuses = 100
         monkeypatch.setenv("PHONEDESK_NOTIFY__URLS", f"{service.url} {away.url}")
         code, said = await called()
         assert (code, "1. JSON: sent" in said, "2. JSON: not taken" in said, "geheim" in said) == (1, True, True, False)
-        assert json.loads((await called("--json"))[1])[0] == {"number": 1, "service": "JSON", "sent": True}
+        assert "2. JSON: not taken: it answered with HTTP 500." in said
+        assert json.loads((await called("--json"))[1]) == [
+            {"number": 1, "service": "JSON", "sent": True, "why": "", "status": 0},
+            {"number": 2, "service": "JSON", "sent": False, "why": "status", "status": 500},
+        ]
         assert len(service.taken) == 2
         status, seen = await examined()
         assert (status, "JSON" in seen, "geheim" in seen) == (CheckStatus.OK, True, False)
         assert len(service.taken) == 2, "the doctor sends nothing"
+    monkeypatch.setenv("PHONEDESK_NOTIFY__URLS", "json://me:geheim-77@127.0.0.1:9/")  # nobody listens there
+    code, said = await called()
+    assert (code, "1. JSON: not taken: it cannot be reached." in said, "geheim" in said) == (1, True, False)
     monkeypatch.setenv("PHONEDESK_NOTIFY__URLS", "nonsense://geheim-77")
     code, said = await called()
     assert (code, "Address 1" in said, "geheim" in said) == (2, True, False)

@@ -23,7 +23,7 @@ from bot.channels.web.console.audit_words import OF_A_ROW, fields_of
 from bot.channels.web.console.texts import console_texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.answers_views import AnswersAsked
-from bot.desk.context import API, DeskService
+from bot.desk.context import API, FAILED, DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
@@ -287,7 +287,7 @@ def nameless(command: str) -> list[str]:
 def unlabelled(detail: Mapping[str, Any]) -> set[str]:
     """The fields of a detail of the audit log that a language has no label for."""
     states = [fields_of(detail[key]) for key in ("before", "after") if detail.get("before") and detail.get("after")]
-    fields = {*detail, *(key for state in states for key in state)} - {"before", "after", "why"} - OF_A_ROW
+    fields = {*detail, *(key for state in states for key in state)} - {"before", "after", "why", FAILED} - OF_A_ROW
     return {field for field in fields for lang in LANGUAGES if not console_texts(lang).find_own(f"detail.{field}", "")}
 
 

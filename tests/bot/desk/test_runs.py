@@ -15,12 +15,11 @@ from bot.channels.chat.texts import LANGUAGES, texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, NotFound, Role
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
-from bot.desk.take_over import TAKEN_OVER
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.runs.host import Fleet
 from scheduler.runs.human import StoredHuman
 from storage.hosts import Phones
-from storage.leases import Leases
+from storage.leases import TAKEN_OVER, Leases
 from storage.ledger import StoredLedger
 from storage.runs import NewRun, Runs
 from tests.support.shop import CHAT, PHONE, Shop
@@ -187,7 +186,7 @@ async def test_a_queued_run_tells_what_has_its_phone(shop: Shop) -> None:
     its = await shop.desk.runs.get(first.id)
     assert its is not None
     assert its.busy_with is None
-    for why, seen in ((TAKEN_OVER, BusyView("person")), ("doctor", BusyView("other"))):
+    for why, seen in ((TAKEN_OVER + "Anna", BusyView("person", by="Anna")), ("doctor", BusyView("other"))):
         await Leases(shop.db).release(lease)
         lease = await Leases(shop.db).acquire(PHONE, owner="host", run_id=why)
         assert lease is not None

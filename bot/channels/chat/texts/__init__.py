@@ -97,7 +97,10 @@ class Texts:
             said = self.typed(told(error, self.lang))
             return said if "\n" in said else "\n".join(filter(None, (said, self._advice(error.kind))))
         if f"errors.{error.key}" in self._texts:
-            return self.get(f"errors.{error.key}", **{name: self._word(value) for name, value in error.values.items()})
+            values = {name: self._word(value) for name, value in error.values.items()}
+            if "by" in values:
+                values["by"] = self.person(str(values["by"]))
+            return self.get(f"errors.{error.key}", **values)
         kind = error.kind
         while f"error.{kind}" not in self._texts and "." in kind:
             kind = kind.rpartition(".")[0]

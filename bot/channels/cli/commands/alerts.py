@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -22,22 +21,28 @@ def all_of_them() -> None:
 @alerts.command("test")
 def try_out(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
     """Send a message to each address of PHONEDESK_NOTIFY__URLS. Exit code 1 if one does not get through."""
-    from bot.app.notify import services_of, trial
+    from bot.app.notify import SECONDS, Trial, services_of, trial
 
     settings = settings_from()
 
-    async def sent() -> list[tuple[int, str, bool]]:
-        services = services_of(settings.notify.addresses)
-        taken = await asyncio.gather(*(service.send(trial(settings.lang)) for service in services))
-        return [(service.number, service.name, one) for service, one in zip(services, taken, strict=True)]
+    async def tried() -> list[tuple[int, str, Trial]]:
+        services, message = services_of(settings.notify.addresses), trial(settings.lang)
+        return [(service.number, service.name, await service.try_out(message)) for service in services]
 
-    results = run_async(sent)
+    results = run_async(tried)
     words = texts(settings.lang)
     if as_json:
-        print_json([{"number": number, "service": name, "sent": one} for number, name, one in results])
+        print_json(
+            [
+                {"number": number, "service": name, "sent": not one.why, "why": one.why, "status": one.status}
+                for number, name, one in results
+            ]
+        )
     for number, name, one in [] if as_json else results:
-        Console().print(Text(words.get("notify.sent" if one else "notify.not_sent", number=number, service=name)))
+        line = words.get("notify.not_sent" if one.why else "notify.sent", number=number, service=name)
+        why = words.get(f"notify.why_{one.why}", status=one.status, seconds=round(SECONDS)) if one.why else ""
+        Console().print(Text(line + why))
     if not results and not as_json:
         Console().print(Text(words.get("notify.none")))
-    if not all(one for *_, one in results):
+    if any(one.why for *_, one in results):
         raise typer.Exit(Exit.FAILED)

@@ -213,7 +213,8 @@ def _show_check(
             if one.get("meant"):
                 console.print(Text("  " + words.get("config.meant", name=one["meant"])))
     if settings and not wrong and not unreached:
-        console.print(words.get("config.right"))
+        said = words.get("config.right_but", count=len(doubtful)) if doubtful else words.get("config.right")
+        console.print(Text(said), soft_wrap=True)
     console.print(Text(_read(words)), soft_wrap=True)
     if settings and not wrong and not unreached and (told := _own_files(settings, words)):
         console.print(told)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from storage.engine import Database
 
 T = TypeVar("T")
+LEAST = ("size", "sdk")  # left out of the table if it does not fit
+WIDEST = 1000  # columns of a table that needs not fit a terminal
 
 Json = Annotated[bool, typer.Option("--json")]
 Phone = Annotated[str, typer.Argument(metavar="SERIAL")]
@@ -85,11 +87,10 @@ def list_(ctx: typer.Context, tag: str = "", as_json: Json = False) -> None:
 def _table(
     found: Sequence[DeviceInfo], names: Mapping[str, str], tags: Mapping[str, Sequence[str]], words: Texts
 ) -> None:
-    heads = ["serial", "model", "status", "connection", "size", "sdk"]
     named = any(info.serial in names for info in found)
     tagged = any(tags.get(info.serial) for info in found)
     extra = [*(["name"] if named else []), *(["tags"] if tagged else [])]
-    table = Table(*(words.get(f"attached.{head}") for head in (heads[0], *extra, *heads[1:])))
+    heads, rows = ["serial", *extra, "model", "status", "connection"], []
     for info in found:
         size = f"{info.size[0]}×{info.size[1]}" if all(info.size) else ""  # a phone that cannot be asked has none
         status = words.find(f"attached.is_{info.status}", info.status)
@@ -100,10 +101,21 @@ def _table(
         connection = words.find(f"attached.by_{info.connection}", info.connection)
         if info.transports:  # a phone that is reached in several ways, or by another name than its serial
             connection = f"{connection} ({', '.join(info.transports)})"
-        own = {"name": names.get(info.serial, ""), "tags": " ".join(tags.get(info.serial, ()))}
-        cells = (info.serial, *(own[head] for head in extra), info.model, status, connection, size, str(info.sdk or ""))
-        table.add_row(*map(Text, cells))
-    Console().print(table)
+        cells = {"serial": info.serial, "name": names.get(info.serial, ""), "tags": " ".join(tags.get(info.serial, ()))}
+        cells |= {"model": info.model, "status": status, "connection": connection, "size": size}
+        rows.append({**cells, "sdk": str(info.sdk or "")})
+
+    def table(heads: Sequence[str]) -> Table:
+        """Return the rows with these columns. Serials are in one piece, because people type them."""
+        columns = (Column(words.get(f"attached.{head}"), no_wrap=head == "serial", overflow="fold") for head in heads)
+        made = Table(*columns)
+        for row in rows:
+            made.add_row(*(Text(row[head]) for head in heads))
+        return made
+
+    console, whole = Console(), table([*heads, *LEAST])
+    fits = console.measure(whole, options=console.options.update(width=WIDEST)).maximum <= console.width
+    console.print(whole if fits else table(heads))
 
 
 async def _attached(settings: Settings) -> tuple[list[DeviceInfo], list[str], PhoneBook]:
@@ -218,7 +230,9 @@ def _kept(key: str, call: Callable[[OwnPhones], Awaitable[PhoneKept]], as_json: 
         return
     words, console = texts(settings.lang), Console(soft_wrap=True)
     console.print(Text(words.get(key, phone=kept.serial, **values)))
-    if kept.hidden:
+    if kept.again:
+        console.print(Text(words.get("attached.again", setting=kept.again, phone=kept.serial), "yellow"))
+    elif kept.hidden:
         console.print(Text(words.get("attached.hidden", file=kept.file), "yellow"))
     else:
         console.print(Text(words.get("attached.kept", file=kept.file), "dim"))

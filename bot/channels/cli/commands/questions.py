@@ -97,6 +97,8 @@ def answer(
 
 def _follows(view: QuestionView, result: AnswerOutcome) -> str:
     """Return the text key of the run's next action after an answer that counts."""
+    if view.held:
+        return "run_is_held"
     if result.answer == STOP:
         return "run_ends"
     return "goes_on" if view.question.kind in TO_CUSTOMER and result.answer != SKIP else "run_goes_on"

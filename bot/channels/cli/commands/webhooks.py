@@ -58,13 +58,13 @@ def list_(as_json: Json = False) -> None:
     if as_json:
         print_json([_plain(view) for view in views])
         return
-    words = texts(lang)
-    table = Table(show_header=False, box=None, padding=(0, 1))
+    words, console = texts(lang), Console()
     for view in views:
         state = words.get(f"webhooks.{view.state}", waiting=view.waiting, dead=view.dead)
-        cells = (str(view.id), view.url, Listed(view.events).joined(lang), state)
-        table.add_row(*(Text(cell) for cell in cells))
-    Console().print(table if views else Text(words.get("webhooks.none")))
+        console.print(Text(f"{view.id}  {view.url}"), soft_wrap=True)  # never cut, because people copy it
+        console.print(Text(f"   {Listed(view.events).joined(lang)} · {state}"), soft_wrap=True)
+    if not views:
+        console.print(Text(words.get("webhooks.none")))
 
 
 @webhooks.command()

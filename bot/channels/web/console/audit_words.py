@@ -9,12 +9,13 @@ from typing import Any
 
 from agent_core.actions import write
 from agent_core.apps.profile import profiles
+from agent_core.errors import PhonedeskError
 from agent_core.loop.questions import RECORD
 from agent_core.texts import Listed, catalogue
 from bot.channels.chat import schedule_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.desk.audit_names import AuditNames
-from bot.desk.context import API, CONSOLE, TELEGRAM
+from bot.desk.context import API, CONSOLE, FAILED, TELEGRAM
 from bot.desk.team_views import AuditView
 
 LONGEST = 200  # characters of a value
@@ -24,7 +25,7 @@ SUBJECTS = (
     *("task", "files", "words", "session", "invite", "serial"),
 )
 BEFORE, AFTER, WHY = "before", "after", "why"
-HIDDEN = {BEFORE, AFTER, WHY, "decides"}  # they are told in another way, or tell people nothing
+HIDDEN = {BEFORE, AFTER, WHY, FAILED, "decides"}  # they are told in another way, or tell people nothing
 OF_A_ROW = {"id", "created_at", "updated_at", "origin"}  # no person changes them
 PHONES = {"serial", "serials", "phones"}
 LIMITS = {"phones", "chats"}  # where none is named, there is no limit
@@ -44,7 +45,8 @@ class Change:
 class ShownAudit:
     """An entry of the audit log in words.
 
-    channel: where it was asked for. why: why it was refused, "" if it was not or nobody knows.
+    channel: where it was asked for. failed: it was allowed, but failed.
+    why: why it was refused or failed, "" if neither, or if nobody knows.
     said: further facts, each with its label. raw: what is stored, for engineers; "" if that is nothing.
     """
 
@@ -52,6 +54,7 @@ class ShownAudit:
     who: str
     channel: str
     sentence: str
+    failed: bool
     why: str
     said: Sequence[tuple[str, str]]
     changes: Sequence[Change]
@@ -69,7 +72,9 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
     else:
         about = teller.value(subject, detail[subject]) if subject else ""
     what = words.operation(row.command)
-    changes = list(teller.changes(row.detail.get(BEFORE), row.detail.get(AFTER))) if row.allowed else []
+    failure = row.detail.get(FAILED)
+    done = row.allowed and failure is None
+    changes = list(teller.changes(row.detail.get(BEFORE), row.detail.get(AFTER))) if done else []
     hidden = {subject, *HIDDEN, *(change.key for change in changes)}
     shown = [key for key, value in detail.items() if key not in hidden and (value not in _NOTHING or key in LIMITS)]
     shown = [key for key in shown if detail[key] is not None]
@@ -79,11 +84,19 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
         who=_who(row, words),
         channel=words.find_own(f"channel.{row.channel}", row.channel),
         sentence=words.own("audit.about", what=what, about=about) if about else what,
-        why=words.refusal(why) if why and not row.allowed else "",
+        failed=failure is not None,
+        why=words.refusal(why) if why and not row.allowed else _failure_of(failure, words) if failure else "",
         said=[(teller.label(key), teller.value(key, detail[key])) for key in shown],
         changes=changes,
         raw=json.dumps(row.detail, ensure_ascii=False, default=str) if row.detail else "",
     )
+
+
+def _failure_of(failure: Mapping[str, Any], words: ConsoleTexts) -> str:
+    """Return what happened and what to do, as the person who asked was told."""
+    error = PhonedeskError(failure["message"], key=failure["key"], **failure["values"])
+    error.kind = failure["kind"]  # type: ignore[misc] # of its class, whose words an error without a key has
+    return words.error(error).replace("\n", " ")
 
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {})

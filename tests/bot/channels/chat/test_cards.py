@@ -166,7 +166,7 @@ def test_a_queued_run_says_what_its_phone_does_and_how_to_get_it() -> None:
     )
     assert "waits for a person's answer.\nAnswer it: /ask" in lines(run_card(asks, EN, now=NOW))[-1]
     by_others = (
-        (BusyView("person"), "在控制台里接管了它", "taken it over"),
+        (BusyView("person", by="Anna"), "Anna 在控制台里接管了它", "Anna has taken it over"),
         (BusyView("other"), "正在用它", "is using it"),
     )
     for busy, zh, en in by_others:

@@ -217,6 +217,15 @@ def test_a_file_with_two_mistakes_is_mended_one_by_one() -> None:
     assert (load().web.port, load().model.top_p) == (0, 0.85)
 
 
+def test_with_doubts_alone_the_settings_can_be_used_and_the_doubts_are_counted() -> None:
+    assert "All settings are right." in call("check")[1]
+    Path(".env").write_text("PHONEDESK_TIMEZON=x\nno name\n")
+    code, out, _ = call("check")
+    assert code == 0
+    assert "✓ The settings can be used. Look at 2 things marked with ! above." in out
+    assert "All settings are right" not in out
+
+
 def test_check_names_each_wrong_one_and_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("check")[0] == 0
     Path(CONFIG_FILE).write_text('[model]\nnaem = "x"\ntop_p = 7\n')

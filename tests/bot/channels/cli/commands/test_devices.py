@@ -55,8 +55,20 @@ async def test_a_phone_from_connecting_to_disconnecting(monkeypatch: pytest.Monk
         with Image.open(tmp_path / "screen.jpg") as picture:
             assert (picture.format, picture.size) == ("JPEG", (1080, 2400))
         assert (await run("screenshot", "-o", "screen.jpg"))[0] == Exit.USAGE  # it is there
-        assert (await run("disconnect", "Counter"))[0] == Exit.OK
+        monkeypatch.setenv("COLUMNS", "80")
+        await run("tag", "Counter", "a-rather-long-tag")
+        table = (await run())[1]
+        assert f"│ {address} │" in table, "what one types is never cut"
+        assert "…" not in table
+        code, said, _ = await run("disconnect", "Counter")
+        assert (code, "connects to it again" in said) == (Exit.OK, False)
         assert await data() == []
+        for setting in ("SERIAL", "CONNECT"):
+            with monkeypatch.context() as settings:
+                settings.setenv(f"PHONEDESK_DEVICE__{setting}", address)
+                await data()
+                said = (await run("disconnect", address))[1]
+                assert f"PHONEDESK_DEVICE__{setting} names {address}, so phonedesk connects to it again." in said
         with monkeypatch.context() as settings:
             settings.setenv("PHONEDESK_DEVICE__SERIAL", address)
             assert [row["serial"] for row in await data()] == [address], "as serve does, which is told it only so"

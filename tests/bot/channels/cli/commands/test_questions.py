@@ -124,6 +124,18 @@ def test_an_answer_says_what_follows_from_it(shop: Path, kind: str, value: str, 
     assert ("现在还没有发送" in said) is ("发送：由" in follows)
 
 
+@pytest.mark.parametrize("given", ["1", "跳过"])
+def test_after_a_restore_the_run_is_on_hold_and_an_answer_says_how_it_is_resumed(shop: Path, given: str) -> None:
+    for command in (["backup", str(shop / "kept.zip")], ["restore", str(shop / "kept.zip")]):
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+    assert all(part in done.output for part in ("已暂停", "phonedesk console", "/resume", "/stop"))
+    code, said = told("answer", "q1", given)
+    assert code == 0
+    assert all(part in said for part in ("任务暂停着", "phonedesk console", "/resume"))
+    assert "由 phonedesk serve" not in said
+
+
 def test_the_same_answer_again_is_accepted_again(shop: Path) -> None:
     for said in ("1", "1", "回收"):
         assert told("answer", "q1", said, "--json") == (0, '{\n  "id": "q1",\n  "state": "accepted"\n}\n')

@@ -39,6 +39,13 @@ def told(*arguments: str) -> tuple[int, str, str]:
 NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 
 
+def test_an_address_is_listed_whole_however_narrow_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    url = f"{NOWHERE}{'a-long-path/' * 8}"
+    assert told("add", url, "--events", "question,outcome")[0] == 0
+    assert url in told("list")[1]
+
+
 def test_a_webhook_from_add_to_remove() -> None:
     assert "no webhooks yet" in told("list")[1]
     code, out, _ = told("add", NOWHERE, "--events", "question, outcome", "--json")

@@ -16,6 +16,7 @@ from bot.desk.following import KEPT
 from storage import engine
 from storage.api_keys import ApiKeys
 from storage.events import Events
+from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.web.api.conftest import Api
 from tests.support.shop import PHONE
@@ -75,6 +76,14 @@ async def test_a_run_is_followed_from_its_beginning(api: Api) -> None:
     assert (status, jpeg, response.content_type) == (200, b"jpeg", "image/jpeg")
     assert (await api.ask("GET", f"/events/{known[0].id}/picture"))[0] == 404
     assert (await api.ask("GET", f"/events/{added + 1}/picture"))[0] == 404
+
+
+async def test_the_pictures_of_a_run_that_somebody_looks_at_are_one_look_in_the_audit_log(api: Api) -> None:
+    for number in range(3):
+        added = await Events(api.db).append(api.run_id, "step", {"index": number}, picture=b"jpeg")
+        assert (await api.ask("GET", f"/events/{added}/picture"))[0] == 200
+    looks = [row.detail for row in await Audit(api.db).last() if row.command == "event picture"]
+    assert looks == [{"run": api.run_id}]
 
 
 async def test_who_comes_back_misses_nothing_and_gets_nothing_twice(api: Api) -> None:

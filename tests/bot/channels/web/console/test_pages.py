@@ -21,7 +21,7 @@ from bot.app.server_names import CONSOLE
 from bot.app.settings.loading import load
 from bot.app.settings.origin import survey
 from bot.channels.web.console.routes import NAVIGATION
-from bot.desk.actors import AccessDenied, Role
+from bot.desk.actors import AccessDenied, BadRequest, Role
 from bot.desk.knowledge_views import EntryText
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import ContactView
@@ -92,6 +92,15 @@ async def test_the_overview_and_the_question_offer_what_is_to_be_done(shown: Sho
     for choice in QUESTION.choices:
         assert f'name="choice" value="{choice.value}"' in asked
     assert f'data-api="/api/v1/questions/{QUESTION.id}/answer"' in asked
+
+
+async def test_a_question_of_a_run_on_hold_says_that_the_answer_waits_for_resume(shown: Shown) -> None:
+    path = f"/questions/{QUESTION.id}"
+    assert "The run is on hold" not in await shown.browser.page(path)
+    view = await shown.desk.questions.get(QUESTION.id)
+    assert view is not None
+    await shown.desk.runs.hold(TERMINAL, view.run_id)
+    assert 'data-said="Your answer counts. The run is on hold:' in await shown.browser.page(path)
 
 
 async def test_a_question_is_answered_through_the_api_by_the_cookie(shown: Shown) -> None:
@@ -334,6 +343,10 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
         await desk.runs.start(replace(helper, role=Role.VIEWER), "打开设置", chat=CHAT)
     with pytest.raises(AccessDenied):
         await desk.team.set_role(helper, f"#{helper.id}", Role.OWNER)
+    with pytest.raises(BadRequest):
+        await desk.schedules.add(owner, "on fridayy at 9", "打开设置", chat=CHAT)
+    with pytest.raises(BadRequest):
+        await desk.team.set_role(owner, f"#{owner.id}", Role.VIEWER)
     await desk.team.remove(owner, f"#{gone.id}")
     await Audit(shown.db).write("telegram:55", "telegram", "pair", {"name": "Bob"}, allowed=False)
     await Audit(shown.db).write(owner.id, "console", "act", {"kind": "type", "serial": PHONE})
@@ -343,7 +356,9 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
         "Bob, a stranger (Telegram 55) : Pair · refused",
         "Li : Remove somebody, “Zhao”",
         "Wang : Start a task, “打开设置” · refused: the role does not allow it",
-        "Li : See a phone's screen, “Pixel 8”",
+        "Li : See a phone's screen, “Pixel 8” · not done:",
+        "Li : Add a schedule, “打开设置” · not done: This is no time: on fridayy at 9",
+        "Li : Change somebody's role, “Li” · not done: This is the last owner. Make somebody else an owner first.",
         "Li : Change somebody's role, “Wang”",
         "Role operator → viewer",
         "Li : Limit somebody, “Wang”",
@@ -362,9 +377,11 @@ async def test_the_audit_log_says_in_words_who_did_what(shown: Shown) -> None:
     ):
         assert told in said, told
     assert "viewer → owner" not in said, "what was refused changed nothing"
+    assert "owner → viewer" not in said, "nor did what failed"
     assert (await shown.browser.ask("POST", f"{CONSOLE}/language", {"lang": "zh"}))[0] == 200
     said = words_of(await shown.browser.page("/audit"))
-    for told in ("Li ：修改联系人“11”", "标签 （空） → 老客户", "回答 七天 → 十天", "已移除的成员"):
+    failed = "添加定时任务“打开设置” · 没有办成：没看懂这个时间：on fridayy at 9"
+    for told in ("Li ：修改联系人“11”", "标签 （空） → 老客户", "回答 七天 → 十天", "已移除的成员", failed):
         assert told in said, told
 
 

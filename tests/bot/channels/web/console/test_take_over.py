@@ -14,12 +14,15 @@ from agent_core.actions.types import Back, Home, Tap, Type
 from agent_core.errors import LeaseLost
 from bot.app.server import Server, server
 from bot.app.take_over import TakeOvers
+from bot.channels.chat.texts import texts
+from bot.channels.web.problems import status_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from bot.tools.demo.world import demo_world
+from scheduler.runs.lease import PhoneTakenOver, refuse_if_in_use
 from simulator.phone.phone import VirtualPhone
 from storage.events import Events
 from storage.leases import Leases
-from storage.people import Audit
+from storage.people import TERMINAL, Audit
 from storage.runs import NewRun, Runs
 from tests.support.busy import busy_shop
 
@@ -88,6 +91,29 @@ async def test_whoever_has_the_phone_acts_on_it_and_nobody_else(hands: Hands) ->
     assert [(data["by"], data["taken"]) for data in told] == [
         ("Anna", True), ("Anna", False), ("Bob", True), ("Bob", False)
     ]  # fmt: skip
+
+
+async def test_who_has_taken_the_phone_over_is_said_to_others_with_what_to_do(hands: Hands) -> None:
+    desk, serial = hands.running.desk, hands.serial
+    await desk.take_over.take(ONE, serial)
+    with pytest.raises(PhoneTakenOver) as taken:
+        await desk.take_over.take(OTHER, serial)
+    with pytest.raises(PhoneTakenOver) as refused:
+        await refuse_if_in_use(desk.context.db, serial)
+    phones = (await desk.status(OTHER)).phones
+    name = next(phone.name for phone in phones if phone.serial == serial)
+    assert name != serial
+    for error, phone in ((taken.value, name), (refused.value, serial)):
+        assert status_of(error) == 409
+        assert f"Anna has taken over the phone {phone} in the console, 1 minute ago.\n" in texts("en").error(error)
+        assert f"Anna 1 分钟前在控制台里接管了手机 {phone}。\n等对方还回" in texts("zh").error(error)
+    await desk.take_over.give_back(ONE, serial)
+    await refuse_if_in_use(desk.context.db, serial)
+    owner = replace(ONE, id=TERMINAL, name=TERMINAL)  # who came by a link of the terminal
+    await desk.take_over.take(owner, serial)
+    with pytest.raises(PhoneTakenOver) as refused:
+        await refuse_if_in_use(desk.context.db, serial)
+    assert "the owner at this machine has taken over" in texts("en").error(refused.value)
 
 
 async def test_what_is_typed_is_in_no_log(hands: Hands) -> None:
