@@ -183,6 +183,7 @@ async def test_the_server_tells_of_a_digest_without_telegram(tmp_path: Path, mon
         assert "Webhook 7" in alert
 
 
+@pytest.mark.server  # Apprise opens a socket when its plugins are loaded
 def test_an_address_that_nobody_knows() -> None:
     with pytest.raises(ConfigInvalid) as refused:
         services_of(["json://localhost/", "nonsense://geheim-77"])
