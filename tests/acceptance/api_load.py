@@ -75,9 +75,9 @@ class Load:
             self.failed[f"{path} {type(error).__name__}"] += 1
         self.seconds.append(time.perf_counter() - begun)
 
-    async def run(self, client: ClientSession) -> None:
-        """One run after the other."""
-        while True:
+    async def run(self, client: ClientSession, over: asyncio.Event) -> None:
+        """One run after the other, each to its end, until ``over``."""
+        while not over.is_set():
             async with client.post(f"{self.url}/api/v1/runs", headers=self.headers, json={"task": TASK}) as response:
                 if response.status == 429:
                     await asyncio.sleep(int(response.headers["Retry-After"]))
@@ -139,9 +139,10 @@ async def loaded(url: str, key: str, *, streams: int, rate: float, seconds: floa
     load = Load(url.rstrip("/"), key)
     async with ClientSession(connector=TCPConnector(limit=0), timeout=ClientTimeout(total=None)) as client:
         tasks = [asyncio.create_task(load.follow(client)) for _ in range(streams)]
+        over, running = asyncio.Event(), list[asyncio.Task[None]]()
         await asyncio.sleep(2)
         if runs:
-            tasks.append(asyncio.create_task(load.run(client)))
+            running.append(asyncio.create_task(load.run(client, over)))
         begun, asked = time.perf_counter(), 0
         asking: set[asyncio.Task[None]] = set()
         while (now := time.perf_counter()) - begun < seconds:
@@ -151,7 +152,8 @@ async def loaded(url: str, key: str, *, streams: int, rate: float, seconds: floa
                 task.add_done_callback(asking.discard)
                 asked += 1
             await asyncio.sleep(0.005)
-        await asyncio.gather(*asking)
+        over.set()
+        await asyncio.gather(*asking, *running)
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):

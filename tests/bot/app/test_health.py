@@ -47,7 +47,7 @@ async def test_where_it_is_doubted_a_reply_must_come(tmp_path: Path) -> None:
 async def test_a_model_that_is_not_there_or_wants_another_key(tmp_path: Path) -> None:
     async with health(tmp_path) as at:
         for doubted in (False, True):
-            assert "连接没有建立" in await at.model(doubted)
+            assert "没有程序在监听" in await at.model(doubted)
     async with ScriptedModel([], api_key="another") as server, health(tmp_path, model={"base_url": server.url}) as at:
         assert await at.model(False)
         assert server.requests == []
@@ -59,7 +59,7 @@ async def test_the_model_is_down_where_its_fallbacks_are_too(tmp_path: Path) -> 
         async with health(tmp_path, model={"base_url": NOWHERE, "fallbacks": [stands_in]}) as at:
             assert await at.model(True) == ""
             assert (await at._core.meter._totals.of_day(at._core.meter.today)).calls == 1
-            assert "连接没有建立" in await at.model(True)
+            assert "没有程序在监听" in await at.model(True)
 
 
 async def test_the_knowledge_base_is_asked_one_question(tmp_path: Path) -> None:
