@@ -1,4 +1,4 @@
-"""What the HTTP clients for models, knowledge services, webhooks and iPhones have in common."""
+"""Errors and headers that all HTTP clients here share: those for models, knowledge services, webhooks and iPhones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ REQUEST_ERRORS = (
     anyio.EndOfStream,
 )
 
-
 Cause = Literal["certificate", "tls", "name", "refused"]
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST"})  # reasons of OpenSSL: the answer is no TLS at all
 
@@ -32,7 +31,7 @@ _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST"})  # reasons of Open
 def cause_of(error: Exception) -> Cause | None:
     """Return why no connection was made; None if the error does not tell, or if it broke off later.
 
-    certificate: the server's is not trusted. tls: it does not speak TLS. name: nobody knows the host. refused: nothing
+    certificate: the server's is not trusted. tls: it does not speak TLS. name: the host is not known. refused: nothing
     listens there.
     """
     return _cause_below(error) if isinstance(error, httpx2.ConnectError) else None

@@ -201,10 +201,9 @@ class Webhooks:
         """
         table, now = webhook_deliveries, self._db.now()
         mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
-        refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
         first = _first_waiting(webhook_id).scalar_subquery()
         due = sa.select(table.c.id, table.c.next_at).where(*mine, table.c.next_at <= now)
-        due = due.where(sa.or_(table.c.id == first, refused)).order_by(table.c.id).limit(1)
+        due = due.where(sa.or_(table.c.id == first, _REFUSED)).order_by(table.c.id).limit(1)
         if delivery_id is not None:
             due = sa.select(table.c.id, table.c.next_at).where(*mine, table.c.id == delivery_id)
         async with self._db.read() as connection:
@@ -225,9 +224,8 @@ class Webhooks:
         """Return when a message of this webhook is due, None if none waits."""
         table = webhook_deliveries
         mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
-        refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
         first = _first_waiting(webhook_id).scalar_subquery()
-        wanted = sa.select(table.c.next_at).where(*mine, sa.or_(table.c.id == first, refused))
+        wanted = sa.select(table.c.next_at).where(*mine, sa.or_(table.c.id == first, _REFUSED))
         async with self._db.read() as connection:
             found = await connection.execute(wanted.order_by(table.c.next_at).limit(1))
             return found.scalar_one_or_none()
@@ -368,12 +366,14 @@ class Webhooks:
         return DeliveryRow(**(await connection.execute(new.returning(*webhook_deliveries.c))).mappings().one())
 
 
+_REFUSED = sa.func.coalesce(webhook_deliveries.c.status, 0).in_(REFUSALS)
+
+
 def _first_waiting(webhook_id: int) -> sa.Select[Any]:
+    """Select the id of the message that the later ones wait for."""
     table = webhook_deliveries
-    refused = sa.func.coalesce(table.c.status, 0).in_(REFUSALS)
-    return sa.select(sa.func.min(table.c.id)).where(
-        table.c.webhook_id == webhook_id, table.c.state == PENDING, ~refused
-    )
+    mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
+    return sa.select(sa.func.min(table.c.id)).where(*mine, ~_REFUSED)
 
 
 def _consumer(webhook_id: int) -> str:

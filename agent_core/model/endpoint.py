@@ -25,8 +25,8 @@ MOST_BYTES = 8 * 2**20  # of one answer
 _MOST_ERROR_BYTES = 64 * 2**10  # of an answer with an error status; the rest is cut off, it is only words
 _LONGEST_LINE = 2**20  # bytes, in a stream of events
 # Objects and lists in the JSON of one answer, or of the part of a stream that arrives at once. A long list of models
-# holds about 4,000 of them; each costs up to a kilobyte and 50 µs as a Python object. Ten
-# plain values of a list count as one.
+# holds about 4,000 of them; each costs up to a kilobyte and 50 µs as a Python object. Ten plain values of a list count
+# as one.
 _MOST_OBJECTS = 10_000
 
 
@@ -124,7 +124,7 @@ class StatusError(EndpointError):
 
     def __init__(self, response: httpx2.Response) -> None:
         self.status, self.headers = response.status_code, response.headers
-        super().__init__(_read(response.content.decode(errors="replace")))
+        super().__init__(_read(response.content.decode("utf-8-sig", errors="replace")))
 
 
 class ModelEndpoint:
@@ -145,11 +145,11 @@ class ModelEndpoint:
 
     async def models(self) -> bytes:
         """Return the body of the list of models."""
-        return await self._whole(await self._send("GET", "/models"))
+        return await _body(await self._send("GET", "/models"))
 
     async def complete(self, request: Mapping[str, Any]) -> bytes:
         """Return the body of a whole completion."""
-        return await self._whole(await self._send("POST", "/chat/completions", request))
+        return await _body(await self.open(request))
 
     async def open(self, request: Mapping[str, Any]) -> httpx2.Response:
         """Return the response of a completion, not read yet; the caller closes it."""
@@ -163,15 +163,16 @@ class ModelEndpoint:
             headers["Authorization"] = f"Bearer {self._api_key}"
         response = await self._http.send(self._http.build_request(method, url, json=body, headers=headers), stream=True)
         if not response.is_success:
-            await self._whole(response)
+            await _body(response)
             raise StatusError(response)
         return response
 
-    async def _whole(self, response: httpx2.Response) -> bytes:
-        try:
-            return await response.aread()
-        finally:
-            await response.aclose()
+
+async def _body(response: httpx2.Response) -> bytes:
+    try:
+        return await response.aread()
+    finally:
+        await response.aclose()
 
 
 async def _bound(response: httpx2.Response) -> None:

@@ -118,7 +118,7 @@ class NotifyService:
 
 
 class _Lines(logging.Handler):
-    """What is logged, in memory."""
+    """A handler that keeps the lines of a log."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -432,6 +432,7 @@ _ECHO = '"input": {"api_key": "of-a-free-table"}'
         ('{"status": 400, "error": "Bad", "message": "top_k must be < 1"}', "top_k must be < 1"),
         ('[{"error": {"code": 400, "message": "no such field"}}]', "no such field"),
         ('{"detail": "down"}', "down"),
+        ('\ufeff{"detail": "marked"}', "marked"),
         (
             f'{{"detail": [{{"loc": ["body", 0, "guard"], "msg": "not permitted", {_ECHO}}}]}}',
             "body.0.guard: not permitted",

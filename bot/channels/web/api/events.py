@@ -21,7 +21,7 @@ AFTER = (
 
 
 class ApiEventsQuery(Wish):
-    """Where a stream of events begins."""
+    """The query of a stream of events, which says where it begins."""
 
     after: Annotated[int | None, Field(ge=0, le=2**62, description=AFTER)] = None
 

@@ -46,7 +46,7 @@ class ShownAudit:
     """An entry of the audit log in words.
 
     channel: where it was asked for. failed: it was allowed, but failed.
-    why: why it was refused or failed, "" if neither, or if nobody knows.
+    why: the reason if it was refused or failed; "" if it was neither, or if the reason is not known.
     said: further facts, each with its label. raw: what is stored, for engineers; "" if that is nothing.
     """
 
