@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
+from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
 
 from bot.tools.bench.scale import measured, task
 from bot.tools.bench.served import BenchRun
@@ -55,14 +55,17 @@ class Load:
         return {"Authorization": f"Bearer {self.key}"}
 
     async def follow(self, client: ClientSession) -> None:
-        async with client.get(f"{self.url}/api/v1/events", headers=self.headers) as response:
-            if response.status != 200:
-                self.failed[f"stream {response.status}"] += 1
-                return
-            async for line in response.content:
-                if line.startswith(b"data: "):
-                    at = datetime.fromisoformat(json.loads(line[6:])["at"])
-                    self.late.append((datetime.now(UTC) - at).total_seconds())
+        try:
+            async with client.get(f"{self.url}/api/v1/events", headers=self.headers) as response:
+                if response.status != 200:
+                    self.failed[f"stream {response.status}"] += 1
+                    return
+                async for line in response.content:
+                    if line.startswith(b"data: "):
+                        at = datetime.fromisoformat(json.loads(line[6:])["at"])
+                        self.late.append((datetime.now(UTC) - at).total_seconds())
+        except ClientError as error:
+            self.failed[f"stream {type(error).__name__}"] += 1
 
     async def ask(self, client: ClientSession, path: str) -> None:
         begun = time.perf_counter()
@@ -82,6 +85,9 @@ class Load:
                 if response.status == 429:
                     await asyncio.sleep(int(response.headers["Retry-After"]))
                     continue
+                if response.status != 201:
+                    self.failed[f"run {response.status}"] += 1
+                    return
                 run: dict[str, Any] = await response.json()
             while run.get("ended_at") is None:
                 await asyncio.sleep(0.2)
@@ -193,7 +199,13 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50.0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--runs", action="store_true")
-    asyncio.run(measure(parser.parse_args()))
+    options = parser.parse_args()
+    if options.url and not options.key:
+        parser.error("--url needs --key")
+    try:
+        asyncio.run(measure(options))
+    except ClientError as error:
+        sys.exit(f"The server cannot be asked: {error}")
 
 
 if __name__ == "__main__":
