@@ -238,6 +238,7 @@ async def test_pages_fit_their_screen_and_one_can_go_through_them_by_keyboard(
                     await page.goto(server.url + path)
                     wide = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
                     assert wide <= 0, f"{path} is {wide} pixels too wide"
+                    await expect(page.locator("header [aria-current]")).to_be_in_viewport()
                     assert lang == "English" or await barriers(page) == [], path
             await page.goto(f"{server.url}/console")
             await page.keyboard.press("Tab")
@@ -268,6 +269,7 @@ async def test_a_phone_is_taken_over_and_given_back(tmp_path: Path) -> None:
             await expect(screen).to_have_attribute("data-shown", re.compile("[1-9]"))
             await page.get_by_role("button", name="接管").click()
             await expect(page.locator("#hand")).to_contain_text("在你手里")
+            await expect(page.locator("#said")).to_contain_text("手机已由你接管")
             assert (await on.runs())[0].hold
             assert await barriers(page) == []
             await page.get_by_role("button", name="主屏幕").click()
@@ -286,6 +288,7 @@ async def test_a_phone_is_taken_over_and_given_back(tmp_path: Path) -> None:
             await until(lambda: len(on.report["actions"]) > scrolls, what="the swipe arrived")
             await page.get_by_role("button", name="交还").click()
             await expect(page.get_by_role("button", name="接管")).to_be_visible()
+            await expect(page.locator("#said")).to_contain_text("手机已交还")
             assert not (await on.runs())[0].hold
             await page.goto(run)
             question = page.get_by_role("article")

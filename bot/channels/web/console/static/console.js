@@ -8,6 +8,7 @@ import { followEvents } from "./live.js";
 import { offerNotifications } from "./notifications.js";
 import { showScreen } from "./screen.js";
 
+document.querySelector("header [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // a small screen shows half the menu
 serveForms();
 serveChoices();
 serveImport();
