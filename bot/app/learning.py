@@ -18,7 +18,7 @@ from agent_core.devices.base import Device
 from agent_core.errors import AppNotFound, LearningFailed
 from bot.app.core import Core
 from bot.app.run_here import stopped_by_interrupt
-from bot.desk.learning_views import ShownChat
+from bot.desk.learning import ShownChat
 from scheduler.runs.lease import HeldLease, lease_of
 from storage.ledger import StoredLedger
 

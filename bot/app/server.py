@@ -29,7 +29,6 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.origin import survey
 from bot.app.shutdown import wait_no_longer
 from bot.app.take_over import TakeOvers
-from bot.app.webhook_sender import WebhookSender
 from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, until_ended
 from bot.channels.mcp.door import mcp_door
 from bot.channels.web import layered_agent
@@ -42,8 +41,8 @@ from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
 from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RequestLimit
-from bot.desk.webhook_client import WebhookClient
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules, WebhookClient
+from bot.desk.webhooks import WebhookSender
 from scheduler.clock import Clock
 from scheduler.jobs.alerts import AlertTimes, AlertWatch
 from scheduler.jobs.deadlines import QuestionWatch

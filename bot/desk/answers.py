@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from agent_core.ports import Record
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from bot.desk.context import RANK, DeskService, sees
+from bot.desk.views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from storage.answers import PLANNED, SENT, STATES, TYPING, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
 from storage.people import People

@@ -17,7 +17,6 @@ from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, read_for_people, screen_for_people
 from agent_core.texts import Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, Role, StillLimited, role_denied
-from bot.desk.learning_views import ShownChats
 from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RepeatedLooks, RequestLimit
 from bot.desk.phonebook import PhoneBook, book_of
@@ -85,7 +84,6 @@ class DeskContext:
     learning: CoreLearning | None = None  # learns apps on phones; None if this process has no phones
     own_phones: OwnPhones | None = None  # connects and sets up phones; None if this process has no phones
     webhook_client: WebhookClient = field(default_factory=WebhookClient)
-    shown: ShownChats = field(default_factory=ShownChats)  # the chats that owners are asked to confirm
     take_overs: TakeOvers | None = None  # phones in people's hands; None if this process has no phones
     console_url: str = ""  # where people open the console
     settings: Callable[[], Sequence[ShownSetting]] | None = None  # returns them as they may be shown

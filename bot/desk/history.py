@@ -1,11 +1,12 @@
-"""Past runs: pages of them, a single one, and its pictures."""
+"""Past runs: pages of them, a single one, its pictures, and the records of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
+from agent_core.loop.trajectory import Message, ModelRequest, whole_messages
 from agent_core.session import Question, Session, StepRecord
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
 from bot.desk.answers import moment
@@ -16,22 +17,24 @@ from bot.desk.history_views import (
     HistoryPage,
     MediaView,
     PastRun,
+    RecordedStep,
     RecordingView,
     ReplayView,
 )
 from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
-from bot.desk.recordings import recorded_steps
 from bot.desk.run_parts import left_now, sweep_view
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.spread import spread
 from scheduler.sweeps.order import KIND as SWEEP
+from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.ledger import StoredLedger
 from storage.people import People
 from storage.runs import FAILED, PLAN, PLAN_PART, STOPPED, RunRow, Runs
+from storage.trajectories import Trajectories, TrajectoryRow
 
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before
@@ -239,3 +242,45 @@ def _seconds(row: RunRow) -> float | None:
     if row.started_at is None or row.ended_at is None:
         return None
     return (row.ended_at - row.started_at).total_seconds()
+
+
+async def recorded_steps(db: Database, session: Session, events: Mapping[int, int]) -> tuple[RecordedStep, ...]:
+    """Return the steps in their order. ``events``: by step, the id of the picture that people were shown of it."""
+    rows = Trajectories(db)
+    asked = _requests(await rows.of(session.run_id))
+    found = []
+    for step in session.steps:
+        row, request, messages = asked.get(step.index, (None, None, []))
+        # This step was decided without the model; the request is of the same step in an attempt that died.
+        if not step.reply and not step.model:
+            row, request, messages = None, None, []
+        picture = await rows.picture(session.run_id, request.picture) if request and request.picture else None
+        shown = None
+        if picture is None and step.index in events:
+            shown = await Events(db).picture(events[step.index])
+        found.append(
+            RecordedStep(
+                record=step,
+                asked=request,
+                messages=tuple(messages),
+                picture=picture,
+                shown=shown,
+                at=row.created_at if row else None,
+                stored=row.stored if row else 0,
+            )
+        )
+    return tuple(found)
+
+
+def _requests(rows: list[TrajectoryRow]) -> dict[int, tuple[TrajectoryRow, ModelRequest, list[Message]]]:
+    """Return the requests by step. Leaves out a request that this release cannot read, and all that follow it."""
+    read: list[tuple[TrajectoryRow, ModelRequest]] = []
+    for row in rows:
+        try:
+            request = ModelRequest.model_validate_json(row.data)
+        except ValidationError:
+            break
+        if read or not request.kept:  # otherwise it builds on a row that is gone
+            read.append((row, request))
+    whole = whole_messages([request for _, request in read])
+    return {row.step: (row, request, messages) for (row, request), messages in zip(read, whole, strict=True)}

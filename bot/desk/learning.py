@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from agent_core.lru import keep_newest
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, no_phone
-from bot.desk.context import DeskService
-from bot.desk.learning_views import ShownChat, TriedChat
+from bot.desk.context import DeskContext, DeskService
 
 if TYPE_CHECKING:
     from agent_core.apps.learning import TriedInput
-    from agent_core.apps.learnt import Part, SendsBy
+    from agent_core.apps.learnt import AppLook, LearntApp, Part, SendsBy
     from agent_core.apps.profile import AppProfile
+    from agent_core.perception.observer import SeenPage
     from bot.app.learning import CoreLearning
+
+MOST_SHOWN = 8  # chats that are remembered
+
+
+@dataclass(frozen=True)
+class ShownChat:
+    """A chat as it is shown to a person.
+
+    version: the app's. tree: how much the accessibility tree tells.
+    here: the chat was in front already, and is not looked for in the list. listed: the list in which it was found.
+    """
+
+    serial: str
+    app: AppProfile
+    version: str
+    contact: str
+    here: bool
+    look: AppLook
+    tree: str
+    page: SeenPage
+    listed: SeenPage | None = None
+
+
+@dataclass(frozen=True)
+class TriedChat:
+    """A chat whose input was tried. ``learnt`` is None as long as a person must still name the control that sends."""
+
+    shown: ShownChat
+    tried: TriedInput
+    learnt: LearntApp | None
 
 
 class DeskLearning(DeskService):
@@ -24,6 +56,11 @@ class DeskLearning(DeskService):
     Raises NotFound if the key is no longer kept, LeaseLost if somebody else has the phone, and LearningFailed if the
     app cannot be learnt.
     """
+
+    def __init__(self, context: DeskContext) -> None:
+        super().__init__(context)
+        # By key. They hold pictures, and are lost when the process ends.
+        self._shown: OrderedDict[str, tuple[ShownChat, TriedInput | None]] = OrderedDict()
 
     async def show(
         self, actor: Actor, app: AppProfile, contact: str, *, serial: str = "", here: bool = False
@@ -39,14 +76,14 @@ class DeskLearning(DeskService):
             raise no_phone(wanted)
         shown = await phones.show(app, contact, serial=wanted, here=here)
         key = uuid4().hex[:8]
-        self.context.shown.put(key, shown)
+        keep_newest(self._shown, key, (shown, None), MOST_SHOWN)
         return key, shown
 
     async def try_reply(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
         """Try the input of a chat that was read correctly, and store the control that sends if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
         tried = await self._phones().try_reply(shown, text, send=send)
-        self.context.shown.put(key, shown, tried)
+        keep_newest(self._shown, key, (shown, tried), MOST_SHOWN)
         if tried.sends_by != "button" and not tried.sent:
             return TriedChat(shown, tried, None)
         return TriedChat(shown, tried, await self._phones().keep(shown, tried.sends_by, person=actor.name))
@@ -70,7 +107,7 @@ class DeskLearning(DeskService):
         return (await self._of(actor, key, "learn.shown"))[0]
 
     async def _of(self, actor: Actor, key: str, command: str) -> tuple[ShownChat, TriedInput | None]:
-        found = self.context.shown.chats.get(key)
+        found = self._shown.get(key)
         await self._allow(actor, Role.OWNER, command, phone=found[0].serial if found else None)
         if found is None:
             raise _forgotten()

@@ -12,9 +12,8 @@ from agent_core.loop.tasks import check_task
 from agent_core.planner import PlanEvent
 from bot.desk.actors import Actor, ChatRef, NotFound, Role, no_phone
 from bot.desk.context import DeskContext, DeskService, chat_data
-from bot.desk.plans_views import NewPlan
 from bot.desk.runs import DeskRuns
-from bot.desk.views import RunView
+from bot.desk.views import NewPlan, RunView
 from storage import ids
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 
 from agent_core.session import WAITS_ELSEWHERE, LeftTo, Session
 from bot.desk.phonebook import PhoneBook
-from bot.desk.plans_views import PlanCallView, PlanView
-from bot.desk.views import RunStatus, RunView, SweepView, SweptState, SweptView
+from bot.desk.views import PlanCallView, PlanView, RunStatus, RunView, SweepView, SweptState, SweptView
 from scheduler.sweeps.attempt import looks_before
 from scheduler.sweeps.order import QUIET_HOURS, one_contact
 from storage.answers import SKIPPED, AnswerFilter, Answers

@@ -1,4 +1,5 @@
-"""The views that the desk returns: runs, sweeps, questions, phones and contacts as a person sees them.
+"""The views of what happens at the desk: runs, plans, sweeps, questions, answers, phones and contacts, as people see
+them.
 
 Times are aware datetimes. Pictures are encoded JPEG. Cards and the command line load this module when they start, so it
 imports neither the database nor anything that reaches a phone or a model.
@@ -12,11 +13,150 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from agent_core.ports import Record
 from agent_core.session import KeptNote, LeftTo, Question, ReplyRecord, Spent, StepRecord
 from bot.desk.actors import ChatRef
-from bot.desk.answers_views import AnswerView
-from bot.desk.plans_views import PlanView
 from knowledge.entries import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCallView:
+    """A tool call of the planner. ``args``: the arguments by name. ``result``: its text, "" if there is none yet."""
+
+    tool: str
+    args: Mapping[str, str] = field(default_factory=dict)
+    state: Literal["going", "done", "failed"] = "going"
+    result: str = ""
+    phone: str = ""  # the name of the phone that it is about
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """The progress of a plan. ``said``: the planner's last words; "" once they are the plan's outcome."""
+
+    calls: tuple[PlanCallView, ...] = ()
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPlan:
+    """A request for a plan.
+
+    session: the key of its conversation.
+    serials: the phones that it may use, () for all.
+    only: the phone that it is about, "" for any of these.
+    key: the request's name, see ``Desk``.
+    """
+
+    task: str
+    session: str
+    lang: Literal["zh", "en"] = "zh"
+    requested_by: str = ""
+    chat: Mapping[str, Any] | None = None
+    serials: tuple[str, ...] = ()
+    only: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """A customer's question and its outcome. Times are in the owner's zone.
+
+    records: the findings of the knowledge base, best first.
+    sent: the text that was chosen to be sent. state: whether it was sent, as in the ledger.
+    person: who wrote or chose the text. rated_by: who gave the rating (1 up, -1 down, 0 none).
+    before, after: whether there is a picture of the screen.
+    standing: the state that people are shown. It is ``state``, except if nothing was sent and no run works on it now:
+        then ``asked`` (a person is to answer ``question_id``), ``queued`` (its run waits for its turn) or ``closed``
+        (its run has ended).
+    """
+
+    id: str
+    run_id: str
+    serial: str
+    app: str
+    contact: str
+    question: str
+    state: str
+    asked_at: datetime
+    changed_at: datetime
+    query: str = ""
+    records: tuple[Record, ...] = ()
+    sent: str = ""
+    provenance: str = ""
+    record_id: str = ""
+    record_source: str = ""
+    score: float | None = None
+    person: str = ""
+    rating: int = 0
+    rated_by: str = ""
+    rated_at: datetime | None = None
+    before: bool = False
+    after: bool = False
+    standing: str = ""
+    question_id: str = ""
+
+    @property
+    def record_questions(self) -> list[str]:
+        """The questions of the records that were sent; people know the records by them."""
+        ids = self.record_id.split(",")
+        return [record.question for record in self.records if record.id in ids and record.question]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersAsked:
+    """A filter of the answer log. A field that is not given filters nothing.
+
+    words: a contact by the whole name, else words of question or answer.
+    since, until: ``7d``, ``12h``, ``today``, ``week``, ``month``, ``2026-11-01`` or ``2026-11-01 18:30``, in the
+        owner's zone. ``until`` a day includes that day.
+    rating: 1, -1 or 0.
+    unanswered: skipped, failed, unknown, or under way for over an hour or in a run that is over.
+    """
+
+    words: str = ""
+    contact: str = ""
+    text: str = ""
+    since: str = ""
+    until: str = ""
+    state: str = ""
+    rating: int | None = None
+    provenance: str = ""
+    unanswered: bool = False
+    app: str = ""
+    serial: str = ""
+    run_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersPage:
+    """A page of answers, the newest first. ``total``: all that match. ``older``, ``newer``: whether there are more."""
+
+    answers: tuple[AnswerView, ...] = ()
+    total: int = 0
+    older: bool = False
+    newer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredView:
+    """A group of equal questions to which the knowledge base had no answer.
+
+    answer_id, example: the id and text of the newest one.
+    answer: the newest text that was sent for it, "" if none was. contacts: who asked.
+    entry: the id of the shop's own entry that has this question by now. entry_question: the question of that entry.
+    entry_live: whether the entry is live; otherwise it waits for approval.
+    """
+
+    answer_id: str
+    example: str
+    count: int
+    newest: datetime
+    contacts: tuple[str, ...] = ()
+    answer: str = ""
+    entry: str = ""
+    entry_question: str = ""
+    entry_live: bool = False
 
 
 class RunStatus(StrEnum):

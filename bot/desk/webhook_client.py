@@ -1,28 +1,184 @@
-"""One attempt to deliver a webhook's message over HTTP.
+"""The delivery of a webhook's message: the targets that are allowed, and one attempt over HTTP.
 
-It follows no redirect, connects to no other address than the checked one, reads only the beginning of the answer, and
+Allowed are public addresses over https, and others by a setting of the owner. A person who may add a webhook could
+otherwise have this machine send requests into its own network: to a router, a database, or the service that gives a
+cloud machine its credentials. A name is resolved once and the connection goes to that very address, so that a name
+cannot point elsewhere after it was checked. An attempt follows no redirect, reads only the beginning of the answer, and
 takes at most TIMEOUT in all.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 
-from agent_core.errors import PhonedeskError
+from agent_core.errors import InputRejected, PhonedeskError
 from agent_core.http import REQUEST_ERRORS, retry_after
 from agent_core.proxies import ProxySetting
 from agent_core.texts.clean import clean_text
 from bot.app.release import NAME
-from bot.desk.webhook_signature import headers
-from bot.desk.webhook_target import TargetRules
+from bot.desk.actors import BadRequest
+from bot.desk.webhook_messages import headers
 from storage.webhooks import Attempt, DeliveryRow, WebhookRow
 
-PUBLIC = TargetRules()
+LONGEST_URL = 2000
+RESOLVING_SECONDS = 5.0
+ALLOW = "PHONEDESK_WEBHOOKS__ALLOW_PRIVATE"
+_PORTS = {"http": 80, "https": 443}
+_UNICAST = ip_network("2000::/3")  # the only part of IPv6 that is given to machines on the internet, RFC 4291
+_NAT64 = ip_network("64:ff9b::/96")  # its addresses hold IPv4 ones, RFC 6052
+
+Address = IPv4Address | IPv6Address
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A checked place to send to.
+
+    address: the only one to connect to. host: for the Host header and the certificate.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    address: str
+    path: str  # with the query
+
+    @property
+    def url(self) -> str:
+        """The URL with the address in place of the name."""
+        address = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{self.scheme}://{address}:{self.port}{self.path}"
+
+    @property
+    def host_header(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a name, the preferred one first. Raises OSError, or TimeoutError."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(RESOLVING_SECONDS):
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(place[0]) for *_, place in found]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRules:
+    """The rules. ``allowed``: names, addresses and networks that may be asked though private, also over http."""
+
+    allowed: Sequence[str] = ()
+    resolve: Resolve = resolved
+
+    async def target(self, url: str) -> Target:
+        """Return the target that ``url`` leads to now.
+
+        Raises BadRequest if it is not an address that a webhook can have, InputRejected if it may not be asked, and
+        OSError if its name cannot be resolved.
+        """
+        parts = checked_url(url)
+        host = (parts.hostname or "").rstrip(".")
+        port = parts.port or _PORTS[parts.scheme]
+        literal = _literal(host)
+        found = [literal] if literal else [ip_address(each) for each in await self.resolve(host, port)]
+        if not found:
+            raise OSError(f"The name {host} has no address.")
+        named = any(host.lower() == each.lower() for each in self.allowed)
+        # Every address must be allowed: a name with a public and a private one is not its owner's mistake.
+        if not named and not all(self._in_allowed(each) for each in found):
+            refused = next((each for each in found if not self._in_allowed(each) and not _is_public(each)), None)
+            if refused is not None:
+                raise InputRejected(
+                    f"{host} is the address {refused} of a private network.",
+                    advice=f"If it is yours, allow it with {ALLOW}.",
+                    key="webhook_private",
+                    host=host,
+                    address=refused,
+                    setting=ALLOW,
+                )
+            if parts.scheme != "https":
+                raise InputRejected(
+                    "A webhook's address begins with https://.",
+                    advice=f"For one in your own network, allow its host with {ALLOW}.",
+                    key="webhook_https",
+                    setting=ALLOW,
+                )
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return Target(parts.scheme, host, port, str(found[0]), path)
+
+    def _in_allowed(self, address: Address) -> bool:
+        plain = _plain(address)
+        for entry in self.allowed:
+            try:
+                network = ip_network(entry, strict=False)
+            except ValueError:
+                continue
+            if plain in network:
+                return True
+        return False
+
+
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of a webhook's URL. Raises BadRequest if it can be none."""
+    try:
+        parts = urlsplit(url)
+        usual = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+        plain = not (parts.username or parts.password or parts.fragment)
+        known = usual and plain and bool((parts.hostname or "").encode("idna"))
+    except ValueError:  # also of an international name that is none
+        known = False
+    if not known or len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
+        raise BadRequest(
+            "This is no address for a webhook.",
+            advice="Write it as https://HOST/PATH, without a user, a password or a #.",
+            key="webhook_url",
+        )
+    return parts
+
+
+def _literal(host: str) -> Address | None:
+    """Return the address that ``host`` is; None for a name.
+
+    Other spellings of one (0x7f.1) are left to the resolver, whose answer is checked.
+    """
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _plain(address: Address) -> Address:
+    """Return the IPv4 address inside an IPv6 address, else the address itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+    if inside is None and address in _NAT64:
+        inside = IPv4Address(int(address) & 0xFFFFFFFF)
+    # The deprecated form ::a.b.c.d; :: and ::1 are special anyway.
+    if inside is None and int(address) >> 32 == 0 and int(address) > 1:
+        inside = IPv4Address(int(address))
+    return inside or address
+
+
+def _is_public(address: Address) -> bool:
+    """Tell whether an address is one machine on the internet: not private, shared, link-local, multicast or special."""
+    plain = _plain(address)
+    if isinstance(plain, IPv6Address) and plain not in _UNICAST:
+        return False
+    return plain.is_global and not (plain.is_multicast or plain.is_reserved or plain.is_link_local or plain.is_private)
+
+
 WEBHOOK_PROXY = ProxySetting("PHONEDESK_WEBHOOKS__PROXY")  # the environment decides
 TIMEOUT = 15.0  # seconds, for all of an attempt
 MOST_ANSWER = 1024  # bytes of an answer that are kept
@@ -33,7 +189,7 @@ class WebhookClient:
     """The client that delivers messages. ``proxy``: decides how a host is reached."""
 
     def __init__(
-        self, rules: TargetRules = PUBLIC, proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
+        self, rules: TargetRules = TargetRules(), proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
     ) -> None:
         self.rules = rules  # may be changed at any time
         self._proxy = proxy

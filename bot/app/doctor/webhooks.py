@@ -14,8 +14,8 @@ from agent_core.texts import Listed
 from bot.app.doctor.exam import Exam
 from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 from bot.channels.chat.texts import texts
-from bot.desk.webhook_signature import PREFIX
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules
+from bot.desk.webhook_messages import PREFIX
 from storage.engine import Database
 from storage.incoming_webhooks import IncomingWebhooks
 from storage.webhooks import DEAD, WebhookRow, Webhooks

@@ -37,7 +37,7 @@ from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
 from bot.app.plans.past import note_of, written
 from bot.app.plans.state import Beginning, LivePlan, StoredMemory, session_busy
 from bot.app.settings.sections import PlannerSettings
-from bot.desk.plans_views import NewPlan
+from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
 from storage.engine import MISSED_SECONDS

@@ -10,7 +10,7 @@ from typing import Any
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.app.plans.executor import PlanExecutor
 from bot.desk.actors import Conflict
-from bot.desk.plans_views import NewPlan
+from bot.desk.views import NewPlan
 from storage.plans import ConversationRow, Conversations
 
 

@@ -24,7 +24,7 @@ from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.answers_views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
+from bot.desk.views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 
 GROUPS = 10
 ENTRY = "entry"  # marks the rating buttons of an answer's own card; the run's card has none

@@ -23,9 +23,8 @@ from agent_core.session import (
 )
 from agent_core.texts import rule_words, say
 from bot.channels.chat.texts import Texts
-from bot.desk.answers_views import AnswerView
 from bot.desk.history_views import PastRun
-from bot.desk.views import PhoneView, QuestionView, RunStatus, RunView, StatusView
+from bot.desk.views import AnswerView, PhoneView, QuestionView, RunStatus, RunView, StatusView
 from knowledge.entries import Entry
 from knowledge.personal import personal_data
 

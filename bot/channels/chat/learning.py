@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_core.apps.learning import TriedInput
     from agent_core.apps.learnt import LearntApp
     from agent_core.perception.page_report import PageReport
-    from bot.desk.learning_views import ShownChat, TriedChat
+    from bot.desk.learning import ShownChat, TriedChat
 
 _LEARN = {"learn", "认识", "学习"}
 _HERE = {"here", "这里", "当前"}

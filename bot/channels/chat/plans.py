@@ -10,8 +10,7 @@ from bot.channels.chat import cards, commands
 from bot.channels.chat.cards import Button, Card, Line, cut
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.plans_views import PlanCallView, PlanView
-from bot.desk.views import RunStatus, RunView
+from bot.desk.views import PlanCallView, PlanView, RunStatus, RunView
 
 MOST_SHOWN = 12  # of the newest calls
 MOST_WORDS = 120  # characters of a call's request, and of its result

@@ -351,13 +351,13 @@ class TelegramAdapter:
 
         This is called several times, by our messages and by Telegram's; it takes effect once.
         """
-        shown = await self._desk.chats.moved(updates.CHANNEL, old_id, new_id)
+        shown = await self._desk.chat_moved(updates.CHANNEL, old_id, new_id)
         await self._outbox.move(old_id, new_id)
         await self._feed.again(shown)
 
     async def _topic_gone(self, chat_id: str, thread_id: str) -> None:
         """Show questions and live cards of the topic again elsewhere."""
-        await self._feed.again(await self._desk.chats.topic_gone(updates.CHANNEL, chat_id, thread_id))
+        await self._feed.again(await self._desk.topic_gone(updates.CHANNEL, chat_id, thread_id))
 
     async def _not_shown(self, ref: str) -> None:
         await self._feed.not_shown(ref)

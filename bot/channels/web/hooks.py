@@ -22,7 +22,7 @@ from bot.channels.web.api.runs import ApiNewRun, start_run
 from bot.channels.web.problems import problem, problem_of, problem_of_input
 from bot.desk.desk import Desk
 from bot.desk.incoming_webhooks import Sender
-from bot.desk.webhook_signature import ID
+from bot.desk.webhook_messages import ID
 
 PATH = "/hooks/{name}"
 MAX_BODY = 64 * 1024  # bytes

@@ -15,7 +15,7 @@ from bot.app.doctor.examine import CHECKS, CheckResult, CheckStatus, examine
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import LANGUAGES, Lang
 from bot.channels.web.app import serving
-from bot.desk.webhook_signature import new_secret
+from bot.desk.webhook_messages import new_secret
 from storage.engine import Database
 from storage.incoming_webhooks import IncomingWebhooks
 from storage.tables import incoming_webhooks, webhook_deliveries, webhooks

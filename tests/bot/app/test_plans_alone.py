@@ -20,7 +20,7 @@ from bot.app.plans.executor import PlanExecutor, PlanPlace
 from bot.app.plans.service import PlanService
 from bot.app.plans.state import SessionBusy
 from bot.channels.web.keys import actor_of_key
-from bot.desk.plans_views import NewPlan
+from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker
 from storage.leases import Leases

@@ -13,10 +13,9 @@ import pytest
 
 from bot.app.server import server
 from bot.app.settings.loading import load
-from bot.app.webhook_sender import WebhookSender
-from bot.desk.webhook_client import WebhookClient
-from bot.desk.webhook_signature import new_secret
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules, WebhookClient
+from bot.desk.webhook_messages import new_secret
+from bot.desk.webhooks import WebhookSender
 from storage.engine import Database, utc_now
 from storage.events import Events
 from storage.webhooks import CLAIM, Webhooks

@@ -13,7 +13,7 @@ from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.answers import moment
-from bot.desk.answers_views import AnswersAsked
+from bot.desk.views import AnswersAsked
 from scheduler.runs.store import StoredRuns
 from storage.answers import Answers
 from storage.people import Audit

@@ -22,7 +22,6 @@ from bot.channels.mcp.tools import LOW_LEVEL
 from bot.channels.web.console.audit_words import OF_A_ROW, fields_of
 from bot.channels.web.console.texts import console_texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
-from bot.desk.answers_views import AnswersAsked
 from bot.desk.context import API, FAILED, DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
@@ -31,7 +30,7 @@ from bot.desk.pairing import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
 from bot.desk.schedules import CHOICES, TIMES
 from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.team_views import PersonView
-from bot.desk.views import ContactView
+from bot.desk.views import AnswersAsked, ContactView
 from bot.desk.week import WeekView
 from knowledge.entries import Entry
 from scheduler.runs.human import StoredHuman

@@ -22,8 +22,7 @@ from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
 from bot.desk.history_views import HistoryAsked
-from bot.desk.regular_times import RegularChange
-from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
+from bot.desk.schedules_views import RegularChange, ScheduleWish, SweepChange, SweepWhom
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.words import no_steps, outcome_of
 from scheduler.runs.human import StoredHuman

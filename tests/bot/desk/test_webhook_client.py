@@ -10,9 +10,8 @@ import pytest
 from aiohttp import web
 
 from agent_core.proxies import ProxySetting
-from bot.desk.webhook_client import WebhookClient
-from bot.desk.webhook_signature import new_secret
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules, WebhookClient
+from bot.desk.webhook_messages import new_secret
 from storage.webhooks import Attempt, DeliveryRow, WebhookRow
 from tests.support.proxies import HttpProxy
 from tests.support.tls import certificate, server_context

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected
 from bot.desk.actors import BadRequest
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules
 
 PUBLIC = "93.184.215.14"
 

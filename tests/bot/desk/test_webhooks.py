@@ -15,9 +15,8 @@ from bot.channels.chat.digest import alert_card
 from bot.channels.chat.texts import texts
 from bot.desk import webhooks as desk_webhooks
 from bot.desk.actors import AccessDenied, Actor, BadRequest, Conflict, NotFound, Role
-from bot.desk.webhook_client import WebhookClient
+from bot.desk.webhook_client import TargetRules, WebhookClient
 from bot.desk.webhook_messages import MOST_DETAILS, message_of
-from bot.desk.webhook_target import TargetRules
 from bot.desk.webhooks_views import KINDS
 from scheduler.jobs.housekeeping import Housekeeping
 from storage.events import Events

@@ -21,8 +21,8 @@ from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, Text, err, print_data, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
-from bot.desk.answers_views import AnswersAsked, AnswerView
 from bot.desk.history_views import HistoryAsked, PastRun
+from bot.desk.views import AnswersAsked, AnswerView
 from knowledge.importing.text import guarded
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ def with_desk(call: Callable[[Desk, Actor], Awaitable[T]]) -> tuple[T, Lang]:
     from bot.app.server_names import CONSOLE, web_address
     from bot.desk.context import DeskContext
     from bot.desk.desk import Desk
-    from bot.desk.webhook_client import WebhookClient
-    from bot.desk.webhook_target import TargetRules
+    from bot.desk.webhook_client import TargetRules, WebhookClient
     from scheduler.runs.host import Fleet
     from scheduler.runs.service import RunService
 

@@ -23,7 +23,7 @@ from bot.channels.cli.terminal.console import Console, err
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.lines import read_line
 from bot.channels.cli.terminal.render import before
-from bot.desk.learning_views import ShownChat
+from bot.desk.learning import ShownChat
 from storage.people import TERMINAL
 
 _YES = {"y", "yes", "j", "是", "对", "好", "1"}

@@ -11,7 +11,7 @@ from bot.channels.web.api.models import Line, Paged, Shown, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
 from bot.channels.web.api.runs import ApiAnswered
 from bot.desk.actors import NotFound, Role
-from bot.desk.answers_views import AnswersAsked
+from bot.desk.views import AnswersAsked
 
 operations = Operations("answers")
 

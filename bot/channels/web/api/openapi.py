@@ -13,8 +13,7 @@ from pydantic.json_schema import models_json_schema
 from bot.app.release import NAME
 from bot.channels.web.api.operations import LONGEST_KEY, JpegPicture, Operation, Stream
 from bot.channels.web.problems import CONTENT_TYPE, Problem
-from bot.desk.webhook_messages import WebhookPayload
-from bot.desk.webhook_signature import ID, SIGNATURE, TIMESTAMP
+from bot.desk.webhook_messages import ID, SIGNATURE, TIMESTAMP, WebhookPayload
 
 ABOUT = "The desk over HTTP. `phonedesk keys add` makes a key; its role and its phones are its rights."
 VERSION = "1"  # of the API; what a client of it relies on stays

@@ -12,8 +12,7 @@ from bot.channels.web.api.models import ClockTime, Line, Lines, Shown, Text, Wis
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
-from bot.desk.regular_times import MOST_MINUTES, WEEK, RegularTimes
-from bot.desk.schedules_views import ScheduleWish
+from bot.desk.schedules_views import MOST_MINUTES, WEEK, RegularTimes, ScheduleWish
 from bot.desk.views import RunStatus
 
 operations = Operations("schedules")

@@ -8,8 +8,7 @@ from bot.channels.web.api.models import ClockTime, Line, Lines, Wish
 from bot.channels.web.api.operations import ApiCall, Operations
 from bot.channels.web.api.schedules import ApiSchedule, ApiSchedules, ApiTimes, Days, Minutes
 from bot.desk.actors import Role
-from bot.desk.regular_times import RegularChange
-from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
+from bot.desk.schedules_views import RegularChange, ScheduleWish, SweepChange, SweepWhom
 
 operations = Operations("sweeps")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.channels.chat.answers import answer_lines
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
-from bot.desk.answers_views import AnswersAsked
+from bot.desk.views import AnswersAsked
 
 answers = Pages("answers")
 PAGE = 20  # entries of a list

@@ -13,8 +13,7 @@ from bot.channels.chat.schedules import last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
-from bot.desk.regular_times import MOST_MINUTES, WEEK, RegularTimes
-from bot.desk.schedules_views import ScheduleView
+from bot.desk.schedules_views import MOST_MINUTES, WEEK, RegularTimes, ScheduleView
 from bot.desk.week import WeekEntry
 from scheduler.sweeps.order import SweepOrder
 

@@ -13,8 +13,8 @@ from bot.channels.chat.answers import AnswersCommand, read_asking
 from bot.channels.chat.cards import run_card
 from bot.channels.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
-from bot.desk.answers_views import AnswersAsked
 from bot.desk.desk import Desk
+from bot.desk.views import AnswersAsked
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
 from scheduler.runs.store import StoredRuns

@@ -39,8 +39,7 @@ from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef
-from bot.desk.plans_views import PlanView
-from bot.desk.views import BusyView, PhoneView, QuestionView, RunStatus, RunView, StatusView, SweepView
+from bot.desk.views import BusyView, PhoneView, PlanView, QuestionView, RunStatus, RunView, StatusView, SweepView
 from knowledge.entries import Entry
 from storage.people import TERMINAL
 from tests.support.stage import NOW

@@ -10,8 +10,8 @@ from agent_core.model.client import ChatModel
 from agent_core.model.profile import model_profile
 from agent_core.session import Status
 from agent_core.settings import AgentSettings, new_session
+from bot.desk.history import recorded_steps
 from bot.desk.history_views import RecordingView
-from bot.desk.recordings import recorded_steps
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.dry_run import messages_for, try_again
 from scheduler.runs.store import StoredRuns

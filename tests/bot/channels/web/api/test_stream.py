@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientResponse
 
 from bot.desk.actors import Role
-from bot.desk.following import KEPT
+from bot.desk.desk import KEPT
 from storage import engine
 from storage.api_keys import ApiKeys
 from storage.events import Events

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.desk.webhook_client import WebhookClient
-from bot.desk.webhook_target import TargetRules
+from bot.desk.webhook_client import TargetRules, WebhookClient
 from storage.webhooks import Attempt, Webhooks
 from tests.bot.channels.web.api.conftest import Api
 from tests.support.webhook_receiver import Reply, receiver

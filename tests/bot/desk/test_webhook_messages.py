@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.desk.webhook_signature import headers, is_signed, new_secret, signature
+from bot.desk.webhook_messages import headers, is_signed, new_secret, signature
 from tests.support.webhook_receiver import signature_of
 
 # The example of the Standard Webhooks libraries.
