@@ -27,9 +27,8 @@ from agent_core.perception.page_report import (
 )
 from agent_core.perception.readings import SendState, Side
 from agent_core.texts import language_of
-from bot.app.settings.layers import Settings
+from bot.app.settings.layers import Settings, aliases
 from bot.app.settings.names import names
-from bot.app.settings.sources import aliases
 from bot.app.settings.texts import setting_words
 from bot.channels.chat.commands import _CHINESE as CHINESE_WORDS
 from bot.channels.chat.commands import COMMANDS as CHAT_COMMANDS
@@ -173,7 +172,7 @@ def test_example_names_nothing_else() -> None:
     theirs = {name for name in example() if name.startswith("PHONE_AGENT_KNOWLEDGE_")}
     assert set(example()) == ours | theirs
     given = aliases(dict.fromkeys(theirs, "1"))
-    assert set(given) == {"base_url", "dataset_id", "token", "timeout_seconds", "provider"}
+    assert set(given["knowledge"]) == {"base_url", "dataset_id", "token", "timeout_seconds", "provider"}
     assert len(theirs) == 5  # the token has two names
     for name in theirs:
         assert aliases({name: "1"}), f"{name} is no alias"

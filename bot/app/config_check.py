@@ -13,9 +13,8 @@ from agent_core.planner.own_tools import own_tools
 from bot.app.knowledge import knowledge_config
 from bot.app.models import build_chooser, build_model
 from bot.app.settings.layers import Settings
-from bot.app.settings.names import Path, names
-from bot.app.settings.own import own_folder, own_found
-from bot.app.settings.problem import SettingProblem
+from bot.app.settings.loading import SettingProblem, own_folder, own_found
+from bot.app.settings.names import SettingPath, names
 from knowledge.chain import ChainKnowledge
 from knowledge.factory import remotes
 
@@ -46,7 +45,7 @@ def _failing_tools(settings: Settings) -> list[SettingProblem]:
 
 async def _unbuilt(settings: Settings) -> list[SettingProblem]:
     """Return the problems of parts that cannot be built. The others are closed again."""
-    parts: tuple[tuple[Path, Callable[[], _Part | None]], ...] = (
+    parts: tuple[tuple[SettingPath, Callable[[], _Part | None]], ...] = (
         (("knowledge", "provider"), lambda: ChainKnowledge(tuple(remotes(knowledge_config(settings)).values()))),
         (("model",), lambda: build_model(settings)),
         (("chooser",), lambda: build_chooser(settings)),
@@ -63,7 +62,7 @@ async def _unbuilt(settings: Settings) -> list[SettingProblem]:
     return found
 
 
-def _problem(path: Path, error: ConfigError) -> SettingProblem:
+def _problem(path: SettingPath, error: ConfigError) -> SettingProblem:
     """Return the error as a problem of the setting that it names, or of ``path`` if it names none or a setting is
     missing.
     """

@@ -131,6 +131,7 @@ class OwnPhones:
     async def _keep(self, setting: str, inside: str, change: Callable[[DeviceSettings], str], serial: str) -> PhoneKept:
         """Write a setting of phones. ``change``: returns the new value for the settings at that moment."""
         name, _ = find(f"device.{setting}")
+        file = config_file()
         lock = FileLock(self._core.settings.data_dir / LOCK, timeout=LOCK_SECONDS)
 
         def write() -> Written:
@@ -139,16 +140,15 @@ class OwnPhones:
                 text = change(load().device)
                 # It builds the parts that the settings describe, in a separate event loop.
                 if text:
-                    return set_value(name, inside, text, config_file(), incomplete)
-                return unset(name, inside, config_file(), incomplete)
+                    return set_value(name, inside, text, file, incomplete)
+                return unset(name, inside, file, incomplete)
 
         try:
             done = await asyncio.to_thread(write)
         except Timeout as error:
-            file = config_file()
             said = f"{file} cannot be written: somebody else has been changing the settings for {LOCK_SECONDS:.0f} s."
             raise ConfigInvalid(said, key="file_unwritten", file=file, why=error) from None
-        return PhoneKept(serial, str(done.file), hidden=bool(done.over))
+        return PhoneKept(serial, str(file), hidden=bool(done.over))
 
     async def called(self, serial: str) -> str:
         """Return the name of a phone for people."""

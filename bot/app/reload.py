@@ -11,10 +11,13 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import structlog
+from pydantic import BaseModel
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from agent_core.ports import KnowledgeBase
@@ -24,7 +27,7 @@ from bot.app.knowledge import build_knowledge
 from bot.app.models import Close, build_chooser, build_model
 from bot.app.settings.files import ENV_FILE, config_file
 from bot.app.settings.layers import Settings
-from bot.app.settings.live import change
+from bot.app.settings.names import SettingPath, names, value_at
 from knowledge.chain import ChainKnowledge
 from scheduler.jobs.alerts import Probe
 from scheduler.jobs.periodic import Periodic
@@ -205,3 +208,32 @@ def _content() -> bytes:
             digest.update(file.read_bytes())
         digest.update(b"\0")
     return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """The result of reading the settings again.
+
+    settings: the old ones with the ``live`` ones taken over.
+    live, waiting: the keys that were taken over, and those that need a restart.
+    """
+
+    settings: Settings
+    live: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+def change(old: Settings, new: Settings) -> SettingsChange:
+    changed = [name for name in names() if value_at(old, name.path) != value_at(new, name.path)]
+    merged: Any = old
+    for name in changed:
+        if name.is_live:
+            merged = _with(merged, name.path, value_at(new, name.path))
+    live = tuple(name.key for name in changed if name.is_live)
+    return SettingsChange(merged, live, tuple(name.key for name in changed if not name.is_live))
+
+
+def _with(settings: BaseModel, path: SettingPath, value: Any) -> BaseModel:
+    if len(path) > 1:
+        value = _with(getattr(settings, path[0]), path[1:], value)
+    return settings.model_copy(update={path[0]: value})

@@ -21,9 +21,9 @@ from bot.app.doctor.exam import Exam
 from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
 from bot.app.limits import limits_a_day
 from bot.app.settings.files import ENV_FILE, config_file, written
+from bot.app.settings.layers import ALIAS_PREFIX
 from bot.app.settings.loading import unknown_names
 from bot.app.settings.names import names
-from bot.app.settings.sources import ALIAS_PREFIX
 from bot.app.settings.writing import holds_secret
 from storage.engine import Database, OtherRelease
 from storage.hosts import Phones

@@ -7,18 +7,24 @@ Environment names are ``PHONEDESK_`` and the path with ``__`` between levels: ``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BeforeValidator, Field
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from tzlocal import get_localzone_name
 
+from agent_core import extras
+from agent_core.errors import ConfigInvalid
 from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
-from agent_core.texts import system_language
-from bot.app.settings.files import ENV_FILE, PREFIX
-from bot.app.settings.free import secrets_in
+from agent_core.texts import system_language, toml_problem
+from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, is_missing, written
+from bot.app.settings.masking import secrets_of_section
 from bot.app.settings.sections import (
     AlertSettings,
     ChooserSettings,
@@ -44,8 +50,17 @@ from bot.app.settings.sections import (
     WebhookSettings,
     WebSettings,
 )
-from bot.app.settings.sources import ConfigFile, KnowledgeAliases
 from bot.app.settings.values import DatabaseUrl, ZoneName, password_of
+
+ALIAS_PREFIX = "PHONE_AGENT_KNOWLEDGE_"
+ALIAS_SECONDS = f"{ALIAS_PREFIX}TIMEOUT_SECONDS"
+ALIASES = {
+    "BASE_URL": "base_url",
+    "DATASET_ID": "dataset_id",
+    "TIMEOUT_SECONDS": "timeout_seconds",
+    "TOKEN": "token",
+    "AUTH_TOKEN": "token",
+}
 
 
 def _lower(value: object) -> object:
@@ -151,24 +166,92 @@ class Settings(BaseSettings):
         """
         passwords = [password_of(url) for url in (self.database_url, self.queue.database_url) if url]
         proxies = secrets_of(self.telegram.proxy, self.model.proxy, self.knowledge.proxy, self.webhooks.proxy)
-        secrets = (*_secrets(self), *self.notify.addresses, *passwords, *proxies, *environment_secrets())
+        secrets = (*secrets_of_section(self), *self.notify.addresses, *passwords, *proxies, *environment_secrets())
         return [value for value in secrets if value]
 
 
-def _secrets(section: BaseModel) -> Iterator[str]:
-    for _, value in section:
-        if isinstance(value, SecretStr):
-            yield value.get_secret_value()
-        elif isinstance(value, BaseModel):
-            yield from _secrets(value)
-        elif isinstance(value, tuple):
-            yield from (secret for part in value if isinstance(part, BaseModel) for secret in _secrets(part))
-        elif isinstance(value, dict):  # headers, free tables; a short one would blot out whole messages
-            found = (*map(_header_secret, value.values()), *secrets_in(value))
-            yield from (secret for secret in found if len(secret) >= 6)
+class ConfigFile(TomlConfigSettingsSource):
+    """The TOML file.
+
+    Unknown names in it are left to ``loading``, which reports them with all other problems. Raises ConfigInvalid if the
+    file cannot be read, or is named and does not exist.
+    """
+
+    def __init__(self, settings_cls: type[BaseSettings]) -> None:
+        file = config_file()
+        if is_missing(file):
+            raise ConfigInvalid(
+                f"{CONFIG_NAME} names {file}, which is no file.",
+                advice="Correct the path, or unset it.",
+                key="config_not_there",
+                name=CONFIG_NAME,
+                file=file,
+            )
+        try:
+            super().__init__(settings_cls, toml_file=file)
+        except (OSError, ValueError) as error:
+            raise unread(file, error) from None
 
 
-def _header_secret(value: object) -> str:
-    """Return the secret part of a header: all of it, except templates and values that everybody knows."""
-    plain = value.get_secret_value() if isinstance(value, SecretStr) else ""
-    return "" if "{" in plain or plain == "application/json" else plain
+def unread(file: Path, error: Exception) -> ConfigInvalid:
+    """Return the error of a TOML file that cannot be read."""
+    why = toml_problem(error) if isinstance(error, tomllib.TOMLDecodeError) else error
+    return ConfigInvalid(
+        f"{file} cannot be read: {why}.", advice="Mend the file.", key="file_unread", file=file, why=why
+    )
+
+
+class KnowledgeAliases(PydanticBaseSettingsSource):
+    """The aliases ``PHONE_AGENT_KNOWLEDGE_BASE_URL``, ``…_DATASET_ID``, ``…_TIMEOUT_SECONDS``, ``…_AUTH_TOKEN`` or
+    ``…_TOKEN``.
+
+    An address means the Dify form. If the time-out is not a number of seconds, the default is used, see ``no_seconds``.
+    """
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return None, field_name, False  # the values come all at once, from __call__
+
+    def __call__(self) -> dict[str, Any]:
+        return aliases({**written(), **os.environ})
+
+
+def aliases(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the knowledge settings that the alias names give, in their section."""
+    found: dict[str, Any] = {
+        ours: environment[ALIAS_PREFIX + theirs]
+        for theirs, ours in ALIASES.items()
+        if environment.get(ALIAS_PREFIX + theirs) and theirs != "TIMEOUT_SECONDS"
+    }
+    seconds = environment.get(ALIAS_SECONDS, "")
+    if (number := _seconds(seconds)) is not None:
+        found["timeout_seconds"] = number
+    if "base_url" in found:
+        found["provider"] = "dify"
+    return {"knowledge": found} if found else {}
+
+
+def no_seconds(environment: Mapping[str, str]) -> bool:
+    """Tell whether the alias of the time-out is given but has no effect."""
+    text = environment.get(ALIAS_SECONDS, "")
+    return bool(text) and _seconds(text) is None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number > 0 else None
+
+
+def lines_of_file(text: str) -> Callable[[tuple[str, ...]], int] | None:
+    """Return a function that finds the line of a setting in a TOML text, or of its table if the setting is not there.
+
+    None if the extra [lab] is not installed; then only the file is named.
+    """
+    if not extras.installed("lab"):
+        return None
+    from agent_core.owner.file_lines import line_of, lines_of
+
+    lines = lines_of(text, "toml")
+    return lambda path: line_of(lines, path)

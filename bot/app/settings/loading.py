@@ -1,25 +1,51 @@
-"""Reading the settings, and describing each problem under the name and the place where it was written."""
+"""Reading the settings and the owner's folder ``phonedesk.d``, and describing each problem under the name and the place
+where it was written.
+"""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from dotenv import dotenv_values
 from pydantic import ValidationError
 from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource, SettingsError
 
-from agent_core.errors import ConfigInvalid, PhonedeskError
-from agent_core.texts import Worded, json_problem
+from agent_core.errors import ConfigError, ConfigInvalid, PhonedeskError
+from agent_core.model.profile import BY_NAME, model_profiles
+from agent_core.owner import folder as own
+from agent_core.owner.faults import faults
+from agent_core.planner.own_tools import declared
+from agent_core.planner.tools import EXTRA
+from agent_core.texts import Listed, Worded, json_problem
 from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, unread_lines, written
-from bot.app.settings.layers import Settings
-from bot.app.settings.names import Path, environment_name, names, nearest
-from bot.app.settings.own import own_problems
-from bot.app.settings.problem import SettingProblem
-from bot.app.settings.sources import ALIAS_PREFIX, ALIAS_SECONDS, no_seconds
+from bot.app.settings.layers import ALIAS_PREFIX, ALIAS_SECONDS, Settings, lines_of_file, no_seconds
+from bot.app.settings.names import SettingPath, environment_name, names, nearest, value_at
+
+
+@dataclass(frozen=True, slots=True)
+class SettingProblem:
+    """One problem.
+
+    path: of the setting; () if the problem is about the whole.
+    kind: pydantic's, or ours.
+    message: in English; in the text files ``wrong.<kind>`` says the same, filled in with ``values``.
+    place: FILE:LINE, for one of the owner's files; ``path`` is then a field in it, and no setting.
+    error: our own error behind it, which is worded as it is anywhere else.
+    """
+
+    path: SettingPath
+    kind: str
+    message: str
+    advice: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+    place: str = ""
+    error: ConfigError | None = field(default=None, compare=False)
+
 
 UNKNOWN = "extra_forbidden"  # pydantic's kind for an unknown name
 OF_COMMANDS = {f"{PREFIX}EVAL_MODEL_KEY"}  # options of commands that are not settings
@@ -211,11 +237,61 @@ def _line(problem: SettingProblem) -> str:
     return f"{where}: {problem.message if problem.kind != UNKNOWN else 'there is no such setting'}"
 
 
-def _in_file(parts: Path) -> bool:
+def _in_file(parts: SettingPath) -> bool:
     file = config_file()
-    found: object = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    for part in parts:
-        if not isinstance(found, dict) or part not in found:
-            return False
-        found = found[part]
-    return True
+    found = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return value_at(found, parts) is not None
+
+
+def own_folder(settings: Settings) -> Path | None:
+    """Return the folder that ``own_dir`` names, else the one beside the TOML file; None if there is none."""
+    if settings.own_dir:
+        return Path(settings.own_dir).expanduser()
+    usual = config_file().parent / own.FOLDER
+    return usual if usual.is_dir() else None
+
+
+def own_problems(settings: Settings) -> list[SettingProblem]:
+    """Return the faults in the owner's folder; if there are none, the names in the settings that nothing defines."""
+    folder = own_folder(settings)
+    if folder is not None and not folder.is_dir():
+        why = f"{folder} is no folder"
+        return [SettingProblem(("own_dir",), "own_missing", why, values={"folder": str(folder)})]
+    if found := own_found(faults(folder)):
+        return found
+    with own.looking_at(folder):
+        return list(_unknown_names(settings))
+
+
+def own_found(found: Iterable[own.Fault]) -> list[SettingProblem]:
+    """Return faults of the owner's files as problems, each with its line if that is known."""
+    return [_problem(fault) for fault in found]
+
+
+def _problem(fault: own.Fault) -> SettingProblem:
+    line = fault.line
+    if line is None and fault.path:
+        text = fault.file.read_text("utf-8-sig")
+        lines = lines_of_file(text)
+        path = tuple(int(part) if part.isdigit() else part for part in fault.path)
+        line = lines(cast("tuple[str, ...]", path)) if lines is not None else None
+    place = f"{fault.file}:{line}" if line else str(fault.file)
+    return SettingProblem(fault.path, fault.kind, fault.message, values=fault.values, place=place)
+
+
+def _unknown_names(settings: Settings) -> Iterator[SettingProblem]:
+    profiles = {BY_NAME, *(profile.name for profile in model_profiles())}
+    wanted: list[tuple[tuple[str, ...], str]] = [(("model", "profile"), settings.model.profile)]
+    for number, fallback in enumerate(settings.model.fallbacks):
+        wanted.append((("model", "fallbacks", str(number), "profile"), fallback.profile))
+    for path, name in wanted:
+        if name not in profiles:
+            known = Listed(sorted(profiles))
+            message = f"there is no model profile {name!r}; there are {known}"
+            yield SettingProblem(path, "no_profile", message, values={"said": name, "known": known})
+    tools = (*EXTRA, *(tool.name for tool in declared()))
+    for name in settings.planner.tools:
+        if name not in tools:
+            known = Listed(tools)
+            message = f"there is no tool {name!r}; there are {known}"
+            yield SettingProblem(("planner", "tools"), "no_tool", message, values={"said": name, "known": known})

@@ -1,9 +1,11 @@
-"""The names of the settings: ``model.name`` in the file, ``PHONEDESK_MODEL__NAME`` in the environment."""
+"""The settings by name: ``model.name`` in the file, ``PHONEDESK_MODEL__NAME`` in the environment; and which of them a
+running process takes over.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
@@ -13,17 +15,48 @@ from pydantic.fields import FieldInfo
 
 from agent_core.errors import ConfigInvalid
 from bot.app.settings.files import PREFIX
-from bot.app.settings.layers import Settings
-from bot.app.settings.sources import ALIAS_PREFIX, ALIASES
+from bot.app.settings.layers import ALIAS_PREFIX, ALIASES, Settings
 
-Path = tuple[str, ...]
+SettingPath = tuple[str, ...]
+
+# A whole section, or one setting. Attempts that begin from now on use it; an active attempt keeps the old one.
+LIVE: frozenset[SettingPath] = frozenset(
+    {
+        ("log_level",),
+        ("keep_days",),
+        ("model",),
+        ("knowledge",),
+        ("chooser",),
+        ("planner",),
+        ("observe",),
+        ("pictures",),
+        ("run", "max_steps"),
+        ("run", "max_tokens"),
+        ("run", "max_cost"),
+        ("run", "hold_seconds"),
+        ("run", "part_chars"),
+        ("run", "checked_versions"),
+        ("questions",),
+        ("alerts", "chat"),
+        ("quiet",),
+        ("price",),
+        ("trajectory",),
+        ("limits",),
+        ("webhooks", "allow_private"),
+        ("telegram", "per_minute"),
+        ("device", "connect"),
+        ("device", "names"),
+        ("device", "tags"),
+        ("device", "pins"),
+    }
+)
 
 
 @dataclass(frozen=True)
 class Name:
     """One setting. ``field`` is pydantic's, with its type and its default."""
 
-    path: Path
+    path: SettingPath
     field: FieldInfo
 
     @property
@@ -49,6 +82,11 @@ class Name:
         """True if the setting is a secret, or holds some, as headers do."""
         return _holds_secret(self.field.annotation)
 
+    @property
+    def is_live(self) -> bool:
+        """True if a running process takes it over; otherwise it waits for the next start."""
+        return any(self.path[: len(path)] == path for path in LIVE)
+
 
 def _holds_secret(annotation: Any) -> bool:
     if annotation is SecretStr:
@@ -68,7 +106,7 @@ def names() -> tuple[Name, ...]:
     return tuple(_names(Settings, ()))
 
 
-def _names(model: type[BaseModel], path: Path) -> Iterator[Name]:
+def _names(model: type[BaseModel], path: SettingPath) -> Iterator[Name]:
     for name, info in model.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
             yield from _names(info.annotation, (*path, name))
@@ -122,8 +160,12 @@ def _letters(name: str) -> str:
     return name.upper().removeprefix(PREFIX).replace("_", "").replace(".", "")
 
 
-def value_of(settings: BaseModel, path: Path) -> Any:
-    found: Any = settings
+def value_at(data: Any, path: SettingPath, missing: Any = None) -> Any:
+    """Return the value at a path in settings or in nested tables; ``missing`` if there is none."""
     for part in path:
-        found = getattr(found, part)
-    return found
+        if isinstance(data, BaseModel):
+            data = dict(data)
+        if not isinstance(data, Mapping) or part not in data:
+            return missing
+        data = data[part]
+    return data

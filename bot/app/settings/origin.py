@@ -1,29 +1,37 @@
-"""The origin of each value: the layers one by one, and the part of a value that may be shown."""
+"""The origin of each value, layer by layer, and the settings as they may be shown: if some cannot be used, the valid
+ones, and the text of the wrong ones.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, SecretStr
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsError
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsError,
+)
 
 from bot.app.logs import mask
 from bot.app.settings.files import config_file, written
-from bot.app.settings.free import is_secret
-from bot.app.settings.layers import Settings
-from bot.app.settings.loading import source_of, unparsed
-from bot.app.settings.names import Name, Path, environment_name, names, value_of
-from bot.app.settings.sources import ALIAS_PREFIX, ALIASES, aliases, lines_of_file
+from bot.app.settings.layers import ALIAS_PREFIX, ALIASES, Settings, aliases, lines_of_file
+from bot.app.settings.loading import SettingProblem, own_problems, problems_of, source_of, unparsed
+from bot.app.settings.masking import DOTS, plain_of
+from bot.app.settings.names import Name, SettingPath, environment_name, names, value_at
 
 Layer = Literal["command_line", "environment", "env_file", "file", "default"]
+HIDING = {"json_invalid", "environment", "file"}  # kinds of problems: a layer could not be read
+MOST_ROUNDS = 20  # each removes the problems that the last one found
 OPTIONS = {"model.base_url": "--endpoint", "model.name": "--model"}
-DOTS = "••••"
-SHOWS_END = 16  # letters: of a secret that has as many, the last two are shown
+_NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +57,19 @@ class ShownSetting:
     wrong: bool = False  # ``value`` is the written one, and cannot be used
 
 
-def survey(settings: Settings, overrides: Mapping[str, Any] | None = None) -> list[ShownSetting]:
+def survey(settings: Settings) -> list[ShownSetting]:
     """Return every setting with its value and its places."""
-    places = Places(overrides)
+    places = Places()
     return [_shown(name, settings, places) for name in names()]
 
 
 def _shown(name: Name, settings: Settings, places: Places) -> ShownSetting:
-    value = value_of(settings, name.path)
+    value = value_at(settings, name.path)
     changed = value != name.default
     is_no_key = not changed and isinstance(name.default, SecretStr)
     plain = "" if is_no_key else plain_of(value)
     found = places.of(name.path)
     return ShownSetting(name, plain, found or (SettingPlace("default"),), changed)
-
-
-def plain_of(value: Any) -> Any:
-    """Return ``value`` as plain data without secrets, found by their type or by their form."""
-    if isinstance(value, SecretStr):
-        return masked(value.get_secret_value())
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, BaseModel):
-        return {key: plain_of(item) for key, item in value}
-    if isinstance(value, Mapping):
-        return {str(key): masked(item) if is_secret(key, item) else plain_of(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain_of(item) for item in value]
-    return mask(str(value))
-
-
-def masked(secret: str) -> str:
-    """Return dots for a secret, "" for "".
-
-    A long key keeps its last two letters, to tell two keys apart; a PIN keeps none.
-    """
-    shows_end = len(secret) >= SHOWS_END and not secret.isdecimal()
-    return "" if not secret else DOTS + (secret[-2:] if shows_end else "")
 
 
 class Places:
@@ -94,12 +78,12 @@ class Places:
     def __init__(self, overrides: Mapping[str, Any] | None = None) -> None:
         env_file, environment = written(), dict(os.environ)
         given = {key: value for key, value in (overrides or {}).items() if value is not None}
-        self._layers: list[tuple[Layer, Mapping[str, Any], Callable[[Path], str]]] = [
+        self._layers: list[tuple[Layer, Mapping[str, Any], Callable[[SettingPath], str]]] = [
             ("command_line", given, _option_in(given)),
             ("environment", _read(EnvSettingsSource), _named_in(environment)),
             ("env_file", _read(DotEnvSettingsSource), _named_in(env_file)),
-            ("environment", _of_aliases(environment), _alias_in(environment)),
-            ("env_file", _of_aliases(env_file), _alias_in(env_file)),
+            ("environment", aliases(environment), _alias_in(environment)),
+            ("env_file", aliases(env_file), _alias_in(env_file)),
             ("file", *_file()),
         ]
 
@@ -110,10 +94,14 @@ class Places:
             _merge(found, data)
         return found
 
-    def of(self, path: Path) -> tuple[SettingPlace, ...]:
-        return tuple(SettingPlace(layer, where(path)) for layer, data, where in self._layers if _has(data, path))
+    def of(self, path: SettingPath) -> tuple[SettingPlace, ...]:
+        return tuple(
+            SettingPlace(layer, where(path))
+            for layer, data, where in self._layers
+            if value_at(data, path, _NOTHING) is not _NOTHING
+        )
 
-    def named(self, path: Path) -> tuple[SettingPlace, ...]:
+    def named(self, path: SettingPath) -> tuple[SettingPlace, ...]:
         """Return the places as ``of`` does; for a value that cannot be read, the variable that holds it."""
         if found := self.of(path):
             return found
@@ -127,13 +115,8 @@ def in_force() -> dict[str, str]:
     unchecked.
     """
     merged = Places().merged()
-    return {name.environment: as_text(_at(merged, name.path)) for name in names() if _has(merged, name.path)}
-
-
-def _at(data: Any, path: Path) -> Any:
-    for part in path:
-        data = data[part]
-    return data
+    values = {name.environment: value_at(merged, name.path, _NOTHING) for name in names()}
+    return {name: as_text(value) for name, value in values.items() if value is not _NOTHING}
 
 
 def _read(source: type[EnvSettingsSource]) -> Mapping[str, Any]:
@@ -156,48 +139,31 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _has(data: object, path: Path) -> bool:
-    for part in path:
-        if isinstance(data, BaseModel | BaseSettings):
-            data = dict(data)
-        if not isinstance(data, Mapping) or part not in data:
-            return False
-        data = data[part]
-    return True
-
-
-def _of_aliases(given: Mapping[str, str]) -> Mapping[str, Any]:
-    found = aliases(given)
-    return {"knowledge": found} if found else {}
-
-
-def _nowhere(_: Path) -> str:
+def _nowhere(_: SettingPath) -> str:
     return ""
 
 
-def _option_in(given: Mapping[str, Any]) -> Callable[[Path], str]:
+def _option_in(given: Mapping[str, Any]) -> Callable[[SettingPath], str]:
     """Return a function that names the option of a setting with its value as typed.
 
     OPTIONS lists options with other names.
     """
 
-    def where(path: Path) -> str:
-        value: Any = given
-        for part in path:
-            value = value.get(part) if isinstance(value, Mapping) else None
+    def where(path: SettingPath) -> str:
+        value = value_at(given, path)
         option = OPTIONS.get(".".join(path), f"--{path[-1].replace('_', '-')}")
         return option if value is None else f"{option} {mask(str(value))}"
 
     return where
 
 
-def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:
+def _named_in(given: Mapping[str, str]) -> Callable[[SettingPath], str]:
     """Return a function that finds the name that is there: the setting's own, one inside it, or the section's, as
     JSON.
     """
     by_upper = {name.upper(): name for name, value in given.items() if value}
 
-    def where(path: Path) -> str:
+    def where(path: SettingPath) -> str:
         own = environment_name(path)
         inside = (name for name in by_upper if name.startswith(own + "__"))
         around = (environment_name(path[:length]) for length in range(len(path) - 1, 0, -1))
@@ -206,8 +172,8 @@ def _named_in(given: Mapping[str, str]) -> Callable[[Path], str]:
     return where
 
 
-def _alias_in(given: Mapping[str, str]) -> Callable[[Path], str]:
-    def where(path: Path) -> str:
+def _alias_in(given: Mapping[str, str]) -> Callable[[SettingPath], str]:
+    def where(path: SettingPath) -> str:
         field = "base_url" if path[-1] == "provider" else path[-1]
         found = [ALIAS_PREFIX + theirs for theirs, ours in ALIASES.items() if ours == field]
         return next((name for name in reversed(found) if given.get(name)), found[0] if found else "")
@@ -215,7 +181,7 @@ def _alias_in(given: Mapping[str, str]) -> Callable[[Path], str]:
     return where
 
 
-def _file() -> tuple[Mapping[str, Any], Callable[[Path], str]]:
+def _file() -> tuple[Mapping[str, Any], Callable[[SettingPath], str]]:
     file = config_file()
     try:
         text = file.read_text(encoding="utf-8")
@@ -233,3 +199,88 @@ def as_text(value: Any) -> str:
     if value is None:
         return ""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+
+
+class OnlyGiven(Settings):
+    """Settings from the given values only, without the environment and files."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+def survey_of_wrong(problems: Sequence[SettingProblem]) -> tuple[Settings, list[ShownSetting], list[SettingProblem]]:
+    """Return the settings without the wrong values, every setting as it may be shown, and all problems.
+
+    A problem that stops a whole layer from being read hides the other problems from the caller that found ``problems``.
+    """
+    places = Places()
+    data, told = places.merged(), list(problems)
+    hidden = all(problem.kind in HIDING for problem in problems)
+    # () is about a file, which gave nothing; a problem with a place is not about a setting.
+    for path in (problem.path for problem in problems if problem.path and not problem.place):
+        _take_out(data, path)
+    settings: Settings = OnlyGiven()
+    for number in range(MOST_ROUNDS):
+        try:
+            settings = OnlyGiven(**data)
+            break
+        except ValidationError as error:
+            found = problems_of(error)
+        told += found if hidden and number == 0 else []  # later problems only follow from the removals
+        for problem in found:
+            _take_out(data, problem.path)
+    if not any(problem.path == ("own_dir",) for problem in told):
+        # Its files; the names in them can be checked once everything else is right.
+        told += [problem for problem in own_problems(settings) if problem.place and problem not in told]
+    written_so, of_settings = places.merged(), [problem for problem in told if not problem.place]
+    return settings, [_as_written(one, of_settings, written_so, places) for one in survey(settings)], told
+
+
+def _take_out(data: dict[str, Any], path: SettingPath) -> None:
+    """Remove the setting at ``path``, or the one around it, because an entry of a list is not a setting. () removes
+    everything.
+    """
+    for part in path[:-1]:
+        inside = data.get(part)
+        if not isinstance(inside, dict):
+            data.pop(part, None)
+            return
+        data = inside
+    if path:
+        data.pop(path[-1], None)
+    else:
+        data.clear()
+
+
+def _as_written(
+    shown: ShownSetting, problems: Sequence[SettingProblem], given: Mapping[str, Any], places: Places
+) -> ShownSetting:
+    """Return ``shown`` with the written value if that was removed because it, or something in its section, is wrong."""
+    path = shown.name.path
+    wrong = any(problem.path[: len(path)] == path for problem in problems)
+    if not wrong and not any(problem.path and path[: len(problem.path)] == problem.path for problem in problems):
+        return shown
+    value = value_at(given, path)
+    if value is None:  # mostly invalid JSON
+        name = environment_name(path)
+        value = next((text for key, text in {**written(), **os.environ}.items() if key.upper() == name), None)
+    if value is None:
+        return shown
+    return replace(shown, value=_covered(shown.name, value), places=places.named(path), changed=True, wrong=wrong)
+
+
+def _covered(name: Name, value: Any) -> Any:
+    """Return an unchecked value without secrets: a wrong address may also hold a password, and the text of a table
+    keys.
+    """
+    unread = isinstance(value, str) and isinstance(name.default, dict | list | tuple)
+    secret = name.is_secret or isinstance(value, SecretStr) or "@" in str(value)
+    return DOTS if secret or unread else plain_of(value)

@@ -16,14 +16,11 @@ from pydantic.fields import FieldInfo
 
 from agent_core.errors import ConfigInvalid
 from bot.app.settings.files import reading
-from bot.app.settings.free import secrets_in
-from bot.app.settings.layers import Settings
-from bot.app.settings.loading import SettingsWrong, problems_of, try_settings
-from bot.app.settings.names import Name, names
-from bot.app.settings.origin import Places, SettingPlace
-from bot.app.settings.partial import OnlyGiven
-from bot.app.settings.problem import SettingProblem
-from bot.app.settings.sources import unread
+from bot.app.settings.layers import Settings, unread
+from bot.app.settings.loading import SettingProblem, SettingsWrong, problems_of, try_settings
+from bot.app.settings.masking import secrets_in
+from bot.app.settings.names import Name, names, value_at
+from bot.app.settings.origin import OnlyGiven, Places, SettingPlace
 from bot.app.settings.values import password_of
 
 PRIVATE = 0o600
@@ -43,7 +40,6 @@ class Written:
     changed: False if the file already had this value.
     """
 
-    file: Path
     over: tuple[SettingPlace, ...]
     changed: bool
 
@@ -138,7 +134,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write(name: Name, keys: tuple[str, ...], value: Any, file: Path, incomplete: Incomplete) -> Written:
-    given, file = file, file.expanduser().resolve()  # a link stays a link
+    file = file.expanduser().resolve()  # a link stays a link
     before = _text(file)
     after = _edited(before, (*name.path, *keys), value, file)
     new = _new_problems(name, before, after, file, incomplete)
@@ -148,7 +144,7 @@ def _write(name: Name, keys: tuple[str, ...], value: Any, file: Path, incomplete
     if after != before:
         _replace(file, after)
     over = [place for place in Places().of(name.path) if place.layer != "file"]
-    return Written(given, tuple(over), after != before)
+    return Written(tuple(over), after != before)
 
 
 def _text(file: Path) -> str:
@@ -279,15 +275,12 @@ def holds_secret(text: str) -> bool:
 
 
 def _secret_in(data: Any, name: Name) -> bool:
-    for part in name.path:
-        if not isinstance(data, dict) or part not in data:
-            return False
-        data = data[part]
+    value = value_at(data, name.path)
     if name.is_secret:
-        return bool(data)
-    if next(secrets_in(data), ""):
+        return bool(value)
+    if next(secrets_in(value), ""):
         return True
     try:
-        return isinstance(data, str) and "://" in data and password_of(data) is not None
+        return isinstance(value, str) and "://" in value and password_of(value) is not None
     except ValueError:
         return False

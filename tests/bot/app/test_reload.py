@@ -14,11 +14,10 @@ from agent_core.errors import ConfigInvalid
 from bot.app import logs
 from bot.app.core import Core, open_core
 from bot.app.models import ClientRotation
-from bot.app.reload import Reloader, _closes, renew
+from bot.app.reload import Reloader, _closes, change, renew
 from bot.app.settings.files import CONFIG_FILE
-from bot.app.settings.live import LIVE, change
 from bot.app.settings.loading import load
-from bot.app.settings.names import names
+from bot.app.settings.names import LIVE, names
 from knowledge.dify import DifyKnowledge
 from storage.tables import audit
 from tests.support.database import empty_sqlite

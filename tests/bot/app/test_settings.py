@@ -10,11 +10,10 @@ from agent_core.texts import LANGUAGES, load_texts
 from bot.app.models import build_model, prices_of
 from bot.app.settings import texts
 from bot.app.settings.files import CONFIG_FILE
-from bot.app.settings.layers import Settings
+from bot.app.settings.layers import Settings, aliases
 from bot.app.settings.loading import PassedOver, load, passed_over, unknown_names
 from bot.app.settings.names import names
 from bot.app.settings.origin import survey
-from bot.app.settings.sources import aliases
 from bot.app.settings.texts import GENERAL, setting_words
 from bot.channels.cli.commands.eval import KEY_NAME
 from tests.support.environment import without_settings

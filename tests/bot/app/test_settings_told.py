@@ -11,9 +11,8 @@ from agent_core.errors import ConfigError
 from agent_core.texts import Lang
 from bot.app.config_check import incomplete
 from bot.app.doctor.examine import CHECKS, examine
-from bot.app.settings.loading import load, try_settings
-from bot.app.settings.partial import survey_of_wrong
-from bot.app.settings.problem import SettingProblem
+from bot.app.settings.loading import SettingProblem, load, try_settings
+from bot.app.settings.origin import survey_of_wrong
 from bot.channels.cli.commands.wrong import reason
 from bot.channels.cli.terminal.language import texts
 

@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from agent_core.texts import Lang, load_texts
-from bot.app.settings.names import Name, Path
+from bot.app.settings.names import Name, SettingPath
 
 GENERAL = "general"  # the group of the settings that are in no table of the file
 
@@ -17,10 +17,10 @@ def setting_words(name: Name, lang: Lang) -> str:
     return load_texts(__name__, lang)[f"{_group(name.path[:-1])}.{name.path[-1]}"]
 
 
-def group_words(path: Path, lang: Lang) -> str:
+def group_words(path: SettingPath, lang: Lang) -> str:
     """Return the heading of a group of settings; ``()`` is the general one. Raises KeyError if it has none."""
     return load_texts(__name__, lang)[f"group.{_group(path)}"]
 
 
-def _group(path: Path) -> str:
+def _group(path: SettingPath) -> str:
     return ".".join(path) or GENERAL

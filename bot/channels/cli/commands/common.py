@@ -22,8 +22,7 @@ from agent_core.texts import Listed
 from bot.app import logs
 from bot.app.settings.files import files_there
 from bot.app.settings.layers import Settings
-from bot.app.settings.loading import SettingsWrong, load, passed_over
-from bot.app.settings.own import own_folder, own_found
+from bot.app.settings.loading import SettingsWrong, load, own_folder, own_found, passed_over
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Text, err, watched
 from bot.channels.cli.terminal.language import speak, spoken_language, texts

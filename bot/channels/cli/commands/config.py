@@ -48,8 +48,7 @@ def show(
 ) -> None:
     """Show every setting with its value and origin; secrets are hidden."""
     from bot.app.settings.loading import SettingsWrong, try_settings
-    from bot.app.settings.origin import survey
-    from bot.app.settings.partial import survey_of_wrong
+    from bot.app.settings.origin import survey, survey_of_wrong
     from bot.channels.cli.commands.wrong import refusal
 
     _, problems = try_settings()
@@ -96,7 +95,6 @@ def _of(every: Sequence[ShownSetting], name: str) -> list[ShownSetting]:
 
 
 def _plain(shown: ShownSetting) -> dict[str, Any]:
-    from bot.app.settings.live import is_live
 
     first, *over = shown.places
     return {
@@ -108,7 +106,7 @@ def _plain(shown: ShownSetting) -> dict[str, Any]:
         "over": [{"source": place.layer, "where": place.where} for place in over],
         "changed": shown.changed,
         "secret": shown.name.is_secret,
-        "live": is_live(shown.name),
+        "live": shown.name.is_live,
         "wrong": shown.wrong,
     }
 
@@ -168,8 +166,7 @@ def check(
     """Check every setting, in all places. Exit code 0 if all are right, else 2."""
     from bot.app.config_check import incomplete
     from bot.app.settings.loading import passed_over, try_settings, variables_set
-    from bot.app.settings.origin import Places
-    from bot.app.settings.partial import survey_of_wrong
+    from bot.app.settings.origin import Places, survey_of_wrong
     from bot.channels.cli.commands.wrong import told
 
     logs.configure("error")
@@ -238,7 +235,7 @@ def _own_files(settings: Settings, words: Texts) -> str:
     """Say how many files of each kind the owner's folder has, and which of its tools the planner does not get."""
     from agent_core.owner import folder as own
     from agent_core.planner.own_tools import declared
-    from bot.app.settings.own import own_folder
+    from bot.app.settings.loading import own_folder
 
     folder = own_folder(settings)
     with own.looking_at(folder):
@@ -278,7 +275,7 @@ def set_(
 ) -> None:
     """Write a setting into phonedesk.toml; the rest of the file stays."""
     from bot.app.config_check import incomplete
-    from bot.app.settings.free import secrets_given
+    from bot.app.settings.masking import secrets_given
     from bot.app.settings.names import find
     from bot.app.settings.writing import set_value
 
@@ -288,13 +285,14 @@ def set_(
         text = _from_stdin(found.key) if value == STDIN else value
         secrets = [text] if found.is_secret else secrets_given(inside, text)
         logs.know(secrets)
-        written = set_value(found, inside, text, file or config_file(), incomplete)
+        target = file or config_file()
+        written = set_value(found, inside, text, target, incomplete)
     except ConfigError as error:
         fail(error)
     if secrets and value != STDIN:
         whole = f"{found.key}.{inside}" if inside else found.key
         Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole))
-    _say(found, inside, "config.written", written.file, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.written", target, written.over, written.changed, file, as_json)
 
 
 @config.command()
@@ -307,10 +305,11 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
     _speak()
     try:
         found, inside = find(name)
-        written = take_out(found, inside, file or config_file(), incomplete)
+        target = file or config_file()
+        written = take_out(found, inside, target, incomplete)
     except ConfigError as error:
         fail(error)
-    _say(found, inside, "config.taken_out", written.file, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.taken_out", target, written.over, written.changed, file, as_json)
 
 
 def _speak() -> None:
@@ -346,13 +345,12 @@ def _say(
     as_json: bool,
 ) -> None:
     """Print the change, and when it takes effect."""
-    from bot.app.settings.live import is_live
 
     whole = f"{name.key}.{inside}" if inside else name.key
     elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
     if as_json:
         hidden_by = [{"source": place.layer, "where": place.where} for place in over]
-        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": is_live(name)}
+        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": name.is_live}
         print_json({**told, "read": not elsewhere})
         return
     words, console = texts(spoken_language()), Console()
@@ -362,4 +360,4 @@ def _say(
     if elsewhere:
         console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
     elif changed and not over:
-        console.print(Text(words.get("config.live" if is_live(name) else "config.restart"), "dim"))
+        console.print(Text(words.get("config.live" if name.is_live else "config.restart"), "dim"))

@@ -20,8 +20,7 @@ from bot.app.doctor.report import CheckResult, CheckStatus
 from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.files import ENV_FILE
 from bot.app.settings.layers import Settings
-from bot.app.settings.loading import load
-from bot.app.settings.own import own_folder
+from bot.app.settings.loading import load, own_folder
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.commands.common import Exit, run_async
 from bot.channels.cli.terminal.console import Console, Text, print_json

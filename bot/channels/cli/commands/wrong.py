@@ -5,10 +5,9 @@ from __future__ import annotations
 from agent_core.errors import PhonedeskError
 from agent_core.texts import Listed, Worded, sentences
 from bot.app import logs
-from bot.app.settings.loading import UNKNOWN, SettingsWrong
+from bot.app.settings.loading import UNKNOWN, SettingProblem, SettingsWrong
 from bot.app.settings.names import environment_name, names, nearest
 from bot.app.settings.origin import Places
-from bot.app.settings.problem import SettingProblem
 from bot.channels.chat.texts import Texts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_core.texts import Listed
-from bot.app.settings.names import Path
+from bot.app.settings.names import SettingPath
 from bot.app.settings.origin import ShownSetting, as_text
 from bot.app.settings.texts import group_words, setting_words
 from bot.channels.web.console.audit_words import in_words
@@ -30,7 +30,7 @@ async def list_people(visit: Visit) -> Shown:
 @settings.page("/settings", "settings.html")
 async def list_settings(visit: Visit) -> Shown:
     words = visit.words
-    groups: dict[Path, list[tuple[str, ShownSetting, str, list[str]]]] = {}
+    groups: dict[SettingPath, list[tuple[str, ShownSetting, str, list[str]]]] = {}
     for one in await visit.desk.team.settings(visit.actor):
         places = [words.get(f"config.from_{place.layer}", where=place.where) for place in one.places]
         row = (setting_words(one.name, words.lang), one, as_text(one.value), places)

@@ -18,8 +18,7 @@ from bot.app import logs
 from bot.app.doctor.report import CheckResult, CheckStatus
 from bot.app.doctor.texts import DoctorTexts
 from bot.app.settings.files import CONFIG_FILE
-from bot.app.settings.loading import load
-from bot.app.settings.own import own_folder
+from bot.app.settings.loading import load, own_folder
 from bot.channels.cli.commands.doctor import MARKS, _summary
 from bot.channels.cli.main import app
 from bot.channels.cli.terminal.console import Console
