@@ -26,7 +26,7 @@ from bot.desk.phonebook import PhoneBook
 from bot.desk.run_parts import left_now, sweep_view
 from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
-from bot.tools.replay.spread import spread
+from bot.tools.replay.film import spread
 from scheduler.sweeps.order import KIND as SWEEP
 from storage.engine import Database
 from storage.events import EventRow, Events

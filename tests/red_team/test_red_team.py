@@ -25,7 +25,7 @@ from agent_core.perception.observer import Observer
 from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Record
 from agent_core.session import Answer, Question, QuestionKind, Session
-from bot.tools.eval.knowledge import entry
+from bot.tools.eval.scripted import entry
 from knowledge.embedded import EmbeddedKnowledge
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import TreeMode

@@ -20,7 +20,7 @@ from enum import StrEnum
 from statistics import median
 
 from agent_core.extras import ExtraMissing, installed
-from bot.tools.bench.parts import BenchPart
+from bot.tools.bench import BenchPart
 from bot.tools.bench.scale import BenchFailed, Measured, customer, measured, task
 from bot.tools.bench.served import BenchRun, Seen
 from bot.tools.bench.steps import Steps, StepsModel, TimedModel, plain_steps, steps

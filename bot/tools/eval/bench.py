@@ -18,10 +18,8 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.tools.eval.knowledge import FaultyKnowledge, entry
-from bot.tools.eval.model import EvalModel, WatchedModel
-from bot.tools.eval.people import ScriptedPeople
 from bot.tools.eval.scenario import EntryPart, EvalScenario, Mode
+from bot.tools.eval.scripted import EvalModel, FaultyKnowledge, ScriptedPeople, WatchedModel, entry
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.service import RunService
 from simulator.model.server import MODEL_NAME

@@ -1,11 +1,18 @@
-"""The result of a case as plain data: for the table, for JSON, and from one process to another."""
+"""A case and its result, which goes from one process to another; the results for a person, and as JSON."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.table import Column, Table
+
+from bot.app.escapes import escaped
+from bot.channels.chat.texts import Texts
+from bot.channels.cli.terminal.console import Console, Text
 from bot.tools.eval.scenario import EvalScenario, Mode
 
 
@@ -89,3 +96,86 @@ class CaseResult:
         for name in ("model_seconds", "seconds"):
             plain[name] = round(plain[name], 3)
         return {**plain, "passed": self.passed}
+
+
+WIDE = 140  # columns of a screen with room for the figures
+LONGEST = 48  # characters of a problem or a reply in the table
+
+
+def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[str, Any]:
+    """Return every case with all its figures, and the sums."""
+    passed = sum(result.passed for result in results)
+    return {
+        "cases": [result.data() for result in results],
+        "passed": passed,
+        "failed": len(results) - passed,
+        "seconds": round(seconds, 3),
+        "model": model,
+    }
+
+
+def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> None:
+    """Show a row for each case, below it all problems, then the sums.
+
+    A narrow screen gets the case, its mode and its result; JSON has everything.
+    """
+    wide = console.width >= WIDE
+    table = Table(
+        Column(words.get("eval.case"), overflow="fold"),
+        Column(words.get("eval.mode"), no_wrap=True),
+        Column(words.get("eval.result"), overflow="fold"),
+    )
+    for name in ("look", "replies", "asked", "calls", "seconds") if wide else ():
+        table.add_column(words.get(f"eval.{name}"), justify="right" if name in ("calls", "seconds") else "left")
+    for result in results:
+        figures = [
+            result.look or "–",
+            _replies(result),
+            " ".join(result.asked) or "–",
+            str(result.model_calls),
+            f"{result.seconds:.1f}",
+        ]
+        table.add_row(
+            Text(result.title),
+            result.mode,
+            Text(words.get("eval.passed"), "green") if result.passed else Text(_short(result.problems[0]), "red"),
+            *(map(Text, figures) if wide else ()),
+        )
+    console.print(table)
+    for result in results:
+        if not result.passed:
+            console.print(Text(f"{result.file} ({', '.join(filter(None, (result.mode, result.look)))})", "bold red"))
+            for problem in result.problems:
+                console.print(Text(words.get("eval.problem", problem=problem)))
+            if result.kept:
+                console.print(Text(words.get("eval.kept", folder=result.kept), "dim"))
+    console.print(Text(total(results, model, seconds, words), "bold"))
+
+
+def total(results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> str:
+    passed = sum(result.passed for result in results)
+    calls = sum(result.model_calls for result in results)
+    thinking = sum(result.model_seconds for result in results)
+    tokens = sum(result.tokens_in for result in results), sum(result.tokens_out for result in results)
+    return words.get(
+        "eval.total",
+        passed=passed,
+        count=len(results),
+        seconds=seconds,
+        model=model,
+        calls=calls,
+        thinking=thinking,
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
+    )
+
+
+def _replies(result: CaseResult) -> str:
+    """Return how many replies came from where."""
+    found = Counter(reply.provenance for reply in result.replies)
+    return " ".join(f"{count}×{provenance}" for provenance, count in found.items()) or "–"
+
+
+def _short(text: str) -> str:
+    line = escaped(text).splitlines()[0]
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

@@ -2,6 +2,7 @@
 result.
 
 ``EvalScenario`` is read from the same files as the virtual phone's ``Scenario``; the world is at the top level.
+The module prints the JSON schema of these files, for editors and the reference: ``python -m bot.tools.eval.scenario``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agent_core.ports import Provenance, ReplyState
 from agent_core.session import QuestionKind, Status
+from bot.channels.cli.terminal.console import print_data
 from simulator.phone.apps.looks import DEFAULT_LOOKS
 from simulator.phone.scenario import Scenario
 
@@ -235,3 +237,14 @@ class EvalScenario(Scenario):
 
 
 DEFAULT_TASK = "QQ回复联系人11"
+
+
+def schema_text() -> str:
+    """Return the schema as it is in the reference."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **EvalScenario.model_json_schema()}
+    schema["title"] = "Scenario"
+    return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print_data(schema_text().encode())

@@ -1,1 +1,1 @@
-"""Turns a run's pictures into a moving picture, an album or a sheet. Pure functions over Pillow."""
+"""Shows a recorded run again: as a film, as a page, or to another model."""

@@ -15,7 +15,7 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
-from bot.tools.bench.parts import BenchPart
+from bot.tools.bench import BenchPart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -124,7 +124,7 @@ def soak(
     as_json: Json = False,
 ) -> None:
     """Check whether many runs leave something behind: memory, descriptors, threads."""
-    from bot.tools.bench.soak import soak as measure
+    from bot.tools.bench.growth import soak as measure
     from bot.tools.bench.usage import machine
 
     words = texts(settings_from().lang)

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
+from bot.tools.bench.growth import Level, grown, soak
 from bot.tools.bench.scale import asked, customer, problems, quantile, scale, task, world
 from bot.tools.bench.served import RunSeen
-from bot.tools.bench.soak import Level, grown, soak
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.server import RunningPhone
 from simulator.phone.world import Kind, Message, Side

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
+from bot.tools.bench import BenchPart
 from bot.tools.bench import targets as module
-from bot.tools.bench.parts import BenchPart
-from bot.tools.bench.plain import PAUSE_SECONDS
+from bot.tools.bench.steps import PAUSE_SECONDS
 from bot.tools.bench.targets import TARGETS, Figure, TargetRow, TargetTable, targets
 
 

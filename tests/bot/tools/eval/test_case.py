@@ -166,7 +166,7 @@ async def test_a_fault_of_ours_is_one_cases_result(bench: Bench, monkeypatch: py
     async def breaks(*args: object, **options: object) -> None:
         raise AttributeError("no such thing")
 
-    monkeypatch.setattr("bot.tools.eval.model.WatchedModel.complete", breaks)
+    monkeypatch.setattr("bot.tools.eval.scripted.WatchedModel.complete", breaks)
     result = await run(bench, HEAD, ASKED, "[expect]\nsent = { '11' = ['48小时内发货。'] }")
     assert result.problems == ["the run broke: no such thing"]
 

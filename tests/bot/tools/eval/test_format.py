@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import ConfigInvalid, ConfigMissing
-from bot.tools.eval.scenario import EvalScenario, Mode
-from bot.tools.eval.schema import schema_text
+from bot.tools.eval.scenario import EvalScenario, Mode, schema_text
 from bot.tools.eval.suite import BrokenFiles, find_cases, shipped
 from simulator.phone.scenario_file import load_scenario, parse_scenario
 
@@ -105,5 +104,5 @@ def test_the_shipped_ones_have_titles_of_their_own() -> None:
 
 def test_the_schema_in_the_reference_is_up_to_date() -> None:
     file = Path(__file__).parents[4] / "docs" / "reference" / "scenario.schema.json"
-    assert file.read_text("utf-8") == schema_text(), f"python -m bot.tools.eval.schema > {file.name}"
+    assert file.read_text("utf-8") == schema_text(), f"python -m bot.tools.eval.scenario > {file.name}"
     assert json.loads(schema_text())["$defs"]["ExpectPart"]["additionalProperties"] is False

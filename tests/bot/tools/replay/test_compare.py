@@ -9,7 +9,7 @@ from agent_core.actions.types import Action
 from agent_core.geometry import Box
 from agent_core.perception.readings import Reading, Source
 from agent_core.session import StepRecord
-from bot.tools.replay.compare import likeness
+from bot.tools.replay.dry_run import likeness
 from bot.tools.replay.timings import timings_of
 
 SIZE = (1000, 2000)

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageSequence
 
-from bot.tools.replay.film import MOST_SIDES, Kind, ReplayMedia, make_media
-from bot.tools.replay.shots import NARROWEST, StepPicture, sanitised
-from bot.tools.replay.spread import spread
+from bot.tools.replay.film import MOST_SIDES, NARROWEST, Kind, ReplayMedia, StepPicture, make_media, sanitised, spread
 from simulator.telegram.rules import animation_size, photo_size
 
 STRIP = (22, 32, 44)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bot.tools.eval.model import Picks, Script
 from bot.tools.eval.scenario import ChooserPart, ReplyPart
+from bot.tools.eval.scripted import Picks, Script
 from simulator.model.reading import BadRequest
 
 
