@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -113,9 +112,9 @@ class Reloader:
             self._still_there()
             new = self._read()
             logs.know(new.secrets())
-            found = change(core.settings, new)
-            if found.live:
-                await renew(core, found.settings)
+            settings, live, waiting = change(core.settings, new)
+            if live:
+                await renew(core, settings)
         except PhonedeskError as error:
             if self.problem != error.message or self._refused != self._content:
                 log.error("settings_refused", kind=error.kind, error=str(error))
@@ -124,12 +123,12 @@ class Reloader:
         if self.problem:
             log.info("settings_usable_again")
         self.problem = ""
-        if found.live:
-            log.info("settings_taken_over", names=found.live)
-            await Audit(core.db).write("", "settings", "settings", {"changed": list(found.live)}, allowed=True)
-        if found.waiting and found.waiting != self._waiting:
-            log.warning("settings_need_restart", names=found.waiting)
-        self._waiting = found.waiting
+        if live:
+            log.info("settings_taken_over", names=live)
+            await Audit(core.db).write("", "settings", "settings", {"changed": list(live)}, allowed=True)
+        if waiting and waiting != self._waiting:
+            log.warning("settings_need_restart", names=waiting)
+        self._waiting = waiting
 
     def _still_there(self) -> None:
         """Raise ConfigInvalid if the file has disappeared: somebody is replacing it, or it was lost."""
@@ -210,27 +209,15 @@ def _content() -> bytes:
     return digest.digest()
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsChange:
-    """The result of reading the settings again.
-
-    settings: the old ones with the ``live`` ones taken over.
-    live, waiting: the keys that were taken over, and those that need a restart.
-    """
-
-    settings: Settings
-    live: tuple[str, ...]
-    waiting: tuple[str, ...]
-
-
-def change(old: Settings, new: Settings) -> SettingsChange:
+def change(old: Settings, new: Settings) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
+    """Return the old settings with the new live ones, the keys that were taken over, and those that need a restart."""
     changed = [name for name in names() if value_at(old, name.path) != value_at(new, name.path)]
     merged: Any = old
     for name in changed:
         if name.is_live:
             merged = _with(merged, name.path, value_at(new, name.path))
     live = tuple(name.key for name in changed if name.is_live)
-    return SettingsChange(merged, live, tuple(name.key for name in changed if not name.is_live))
+    return merged, live, tuple(name.key for name in changed if not name.is_live)
 
 
 def _with(settings: BaseModel, path: SettingPath, value: Any) -> BaseModel:

@@ -92,7 +92,11 @@ def test_no_text_names_a_page_that_came_with_the_source_alone() -> None:
 
 # What people are not told of, or not by a text of their language, and why.
 TO_THE_MODEL = {"ActionParseError", "Incomplete", "ActionFailed", "CallStopped"}
-OF_PROGRAMS = ("bot/channels/mcp/", "simulator/model/", "bot/tools/eval/model.py")  # errors of interfaces, in English
+OF_PROGRAMS = (
+    "bot/channels/mcp/",
+    "simulator/model/",
+    "bot/tools/eval/scripted.py",
+)  # errors of interfaces, in English
 # Their texts are made of the parts that are wrong, each of which has a text (``wrong.…``), or in their constructor.
 OF_PARTS = {"OwnWrong", "SettingsWrong", "ScenarioInvalid", "BrokenFiles", "ExtraMissing", "ModelLimit", "OtherRelease"}
 HANDED_ON = {  # what another error has said already

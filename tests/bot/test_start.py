@@ -127,7 +127,7 @@ def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
     ("parts", "later"),
     [
         (
-            "bot.app.run_here, bot.app.sweep_here, bot.channels.cli.terminal.live",
+            "bot.app.run_here, bot.app.run_here, bot.channels.cli.terminal.live",
             set(HEAVY) - {"PIL", "httpx2", "sqlalchemy"},
         ),
         ("bot.app.server", {"agents", "mcp", "openai", "telegram"}),

@@ -1,4 +1,4 @@
-"""The checks of the model and the knowledge base."""
+"""The checks of the services: the models, the knowledge base, alerts, and the bot at Telegram."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from sqlalchemy.exc import SQLAlchemyError
+from telegram import WebhookInfo
+from telegram.error import TelegramError
 
 from agent_core import extras
 from agent_core.errors import (
@@ -23,6 +26,7 @@ from agent_core.errors import (
 )
 from agent_core.model.client import ChatModel, ModelCheck
 from agent_core.planner.planner import NAMES as PLANNER_NAMES
+from agent_core.proxies import Route
 from agent_core.texts import Listed
 from bot.app.doctor.exam import PLACEHOLDERS, Exam, found
 from bot.app.doctor.report import DoctorVerdict, failed, ok, skipped, warning
@@ -31,14 +35,17 @@ from bot.app.limits import limits_a_day, reached
 from bot.app.models import FALLBACK_NAMES, chat_model, endpoint_profile, unpriced
 from bot.app.notify import services_of
 from bot.app.settings.layers import Settings
-from bot.app.settings.sections import KnowledgeSettings
+from bot.app.settings.sections import BOT_API, KnowledgeSettings, TelegramSettings
 from bot.app.setup.presets import model_presets
+from bot.channels.telegram.adapter import WEBHOOK_PATH
+from bot.channels.telegram.request import Failure, bot_at, failure_of, introduce
 from knowledge.embedded import EmbeddedKnowledge, sample_entries
 from knowledge.factory import build, routes
 from storage.engine import Database, database_url
 
 MODEL_SECONDS = 10.0  # for each of the questions that a model is asked
 KNOWLEDGE_SECONDS = 4.0
+TELEGRAM_SECONDS = 4.0
 QUERY = "几天能发货"  # harmless: what any customer might ask
 NAMES_SHOWN = 5
 
@@ -253,3 +260,64 @@ async def notify(exam: Exam) -> DoctorVerdict:
     if not extras.installed("notify"):
         return failed("missing", command=extras.install_command("notify"))
     return ok("known", names=Listed(service.name for service in services_of(addresses)))
+
+
+# -- the bot at Telegram. The webhook there stays as it is
+
+
+async def token(exam: Exam) -> DoctorVerdict:
+    settings = exam.settings.telegram
+    secret = settings.token.get_secret_value().strip()
+    if not secret:
+        return skipped("none")
+    proxy = exam.settings.telegram_proxy
+    route = proxy.route(settings.api_base_url)
+    bot = await exam.stack.enter_async_context(bot_at(secret, settings.api_base_url, proxy, TELEGRAM_SECONDS))
+    try:
+        await introduce(bot)
+    except TelegramError as error:
+        return _not_reached(failure_of(error), settings, route)
+    exam.bot = bot
+    return ok("good", name=bot.username).by(route)
+
+
+def _not_reached(why: Failure, settings: TelegramSettings, route: Route) -> DoctorVerdict:
+    url = settings.api_base_url
+    if why == "refused":
+        return failed("refused")
+    if why == "no_api":
+        return failed("no_api", url=url).by(route)
+    if route.proxy:
+        case = "other_server_by_proxy" if settings.is_other_server else "not_reached_by_proxy"
+        return failed(case, url=url, **route.values).by(route)
+    if settings.is_other_server:
+        return failed("other_server", url=url, usual=BOT_API).by(route)
+    return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
+
+
+async def webhook(exam: Exam) -> DoctorVerdict:
+    settings = exam.settings.telegram
+    try:
+        info = await found(exam.bot).get_webhook_info()
+    except TelegramError as error:
+        return failed("not_told", error=error)
+    if settings.mode == "polling":
+        if info.url:
+            return warning("polling_with_webhook", url=info.url)
+        return ok("polling", pending=info.pending_update_count)
+    ours = {settings.webhook_url, settings.webhook_url.rstrip("/") + WEBHOOK_PATH}
+    if not info.url:
+        return warning("not_set", url=settings.webhook_url)
+    if info.url not in ours:
+        return warning("other", url=info.url, ours=settings.webhook_url)
+    return _deliveries(info, ZoneInfo(exam.settings.timezone))
+
+
+def _deliveries(info: WebhookInfo, zone: ZoneInfo) -> DoctorVerdict:
+    values = {"url": info.url, "pending": info.pending_update_count}
+    if not info.last_error_message:
+        return ok("good", **values)
+    at = f"{info.last_error_date.astimezone(zone):%Y-%m-%d %H:%M}" if info.last_error_date else "?"
+    trouble = {"error": info.last_error_message, "at": at, **values}
+    # The last error stays at Telegram after all is well again; updates that wait tell whether it is.
+    return failed("failing", **trouble) if info.pending_update_count else warning("failed_before", **trouble)

@@ -34,8 +34,7 @@ from agent_core.texts import told
 from bot.app.core import Core
 from bot.app.models import ClientRotation
 from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
-from bot.app.plans.past import note_of, written
-from bot.app.plans.state import Beginning, LivePlan, StoredMemory, session_busy
+from bot.app.plans.state import Beginning, LivePlan, StoredMemory, note_of, session_busy, written
 from bot.app.settings.sections import PlannerSettings
 from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService

@@ -1,16 +1,22 @@
-"""The questions of ``phonedesk init``, and the settings that follow from the answers."""
+"""The questions of ``phonedesk init``, and the settings that follow from the answers, which go into ``.env``."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
+from dotenv import set_key
 from tzlocal import get_localzone_name
 
-from agent_core.texts import Lang
+from agent_core.errors import ConfigInvalid
+from agent_core.texts import Lang, kept_language
+from bot.app.settings.files import ENV_FILE
 from bot.app.settings.loading import SettingsWrong
 from bot.app.settings.names import find
 from bot.app.settings.origin import Places, SettingPlace, in_force
@@ -307,3 +313,50 @@ class Interview:
         except SettingsWrong as error:
             return " ".join(reason(texts(self.lang), problem) for problem in error.problems)
         return ""
+
+
+OLD = f"{ENV_FILE}.old"
+_PRIVATE = 0o600
+
+
+def write_env(values: Mapping[str, str], folder: Path) -> bool:
+    """Write the values into ``.env`` of a folder, in one step, readable only by its owner.
+
+    An existing file is kept as ``.env.old``; returns whether there was one. Raises ConfigInvalid if the file cannot be
+    read or written; then it is unchanged.
+    """
+    lang = kept_language(values.get("PHONEDESK_LANG"), "en")
+    header = f"# {SetupTexts(lang).get('output.header')}\n"
+    file = (folder / ENV_FILE).resolve()  # a link stays a link
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        handle, name = tempfile.mkstemp(prefix=f"{ENV_FILE}-", dir=file.parent)  # 0600
+        made = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+                out.write(before or header)
+            for key, value in values.items():
+                set_key(made, key, value, quote_mode="auto", encoding="utf-8")
+            made.chmod(_PRIVATE)
+            if before:
+                _keep(file.parent / OLD, before)
+            made.replace(file)
+        finally:
+            made.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", "") or str(error)
+        raise ConfigInvalid(
+            f"{file} cannot be written: {said}.",
+            advice="Nothing was changed.",
+            key="env_not_written",
+            file=file,
+            error=said,
+        ) from None
+    return bool(before)
+
+
+def _keep(old: Path, text: str) -> None:
+    old.unlink(missing_ok=True)
+    handle = os.open(old, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+        out.write(text)

@@ -212,11 +212,11 @@ def test_what_needs_a_restart_is_not_taken_over_with_the_rest() -> None:
             "sweep": old.sweep.model_copy(update={"cool_down_seconds": 9.0}),  # a watch keeps what it began with
         }
     )
-    found = change(old, new)
+    settings, live, waiting = change(old, new)
     needs_restart = {"timezone", "device.serial", "sweep.cool_down_seconds"}
-    assert (found.live, set(found.waiting)) == (("device.names",), needs_restart)
-    assert found.settings.sweep == old.sweep
-    assert (found.settings.device.names, found.settings.device.serial) == ({"S1": "Counter"}, old.device.serial)
+    assert (live, set(waiting)) == (("device.names",), needs_restart)
+    assert settings.sweep == old.sweep
+    assert (settings.device.names, settings.device.serial) == ({"S1": "Counter"}, old.device.serial)
     known = {name.path[:length] for name in names() for length in (1, 2)}
     assert known >= LIVE
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def init(lang: Literal["zh", "en"] | None = None) -> None:
     """Ask for the needed settings, write ``.env``, and check everything."""
-    from bot.app.setup.env_file import OLD, write_env
-    from bot.app.setup.interview import Interview
+    from bot.app.setup.interview import OLD, Interview, write_env
     from bot.app.setup.texts import SetupTexts
     from bot.channels.cli.commands.doctor import check_all
     from bot.channels.cli.terminal.form import TerminalForm

@@ -21,8 +21,7 @@ from bot.channels.cli.commands.common import Exit, fail, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
-from bot.tools.replay.compare import PictureLikeness
-from bot.tools.replay.dry_run import Comparison, ReplayedStep, try_again
+from bot.tools.replay.dry_run import Comparison, PictureLikeness, ReplayedStep, try_again
 from bot.tools.replay.redaction import covered
 from bot.tools.replay.words import action_of
 

@@ -95,7 +95,7 @@ def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) 
 async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, as_json: bool) -> dict[str, Any]:
     # A run's modules take a second to import, and `--help` does not need them.
     from bot.app.core import open_core
-    from bot.app.sweep_here import sweep_here
+    from bot.app.run_here import sweep_here
     from bot.channels.chat.sweeps import left_lines
     from bot.channels.cli.terminal.ask import TerminalHuman
     from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line

@@ -19,7 +19,7 @@ from agent_core.model.profile import BY_NAME, model_profile, profile_of_model
 from agent_core.texts import Lang, load_texts
 from bot.app.settings.loading import load
 from bot.app.settings.sections import TemplateSettings
-from bot.app.setup.env_file import write_env
+from bot.app.setup.interview import write_env
 from bot.app.setup.presets import KnowledgePreset, knowledge_presets, model_presets
 from bot.app.setup.texts import SetupTexts
 from tests.support.environment import without_settings
