@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from agent_core.errors import PhonedeskError, RateLimited, SecurityError
-from agent_core.texts import Listed
+from agent_core.texts import Lang, Listed
 
 
 class AccessDenied(SecurityError):
@@ -76,7 +76,7 @@ class Actor:
     channel: str
     user_id: str
     name: str
-    lang: Literal["zh", "en"]
+    lang: Lang
     role: Role
     phones: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()

@@ -13,11 +13,10 @@ from zoneinfo import ZoneInfo
 from agent_core.ports import Record
 from agent_core.reply.sureness.plain import stripped
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.context import RANK, DeskService, sees
+from bot.desk.context import DeskService, sees
 from bot.desk.views import AnswersAsked, AnswersPage, AnswerView, UnansweredView
 from storage.answers import PLANNED, SENT, STATES, TYPING, AnswerFilter, AnswerRow, Answers
 from storage.events import Events
-from storage.people import People
 from storage.questions import OPEN, Questions
 from storage.runs import QUEUED, WAITING, RunRow, Runs
 
@@ -125,7 +124,7 @@ class DeskAnswers(DeskService):
             raise BadRequest(said, advice="Rate with 1, -1, or 0 for none.", key="bad_rating")
         row = _there(found, answer_id)
         others = row.rating != 0 and row.rated_by != actor.id
-        if others and RANK[actor.role] < RANK[Role.OWNER]:
+        if others and not actor.role.covers(Role.OWNER):
             said = "Somebody else has rated this answer."
             raise AccessDenied(said, advice="An owner can change it.", key="rated_before")
         await Answers(self._db).rate(row.id, rating, by=actor.id, toggle=toggle, key=key)
@@ -190,9 +189,6 @@ class DeskAnswers(DeskService):
 
     async def _picture(self, picture_id: int | None) -> bytes | None:
         return None if picture_id is None else await Events(self._db).picture(picture_id)
-
-    async def _names(self) -> Mapping[str, str]:
-        return {str(person.id): person.name for person in await People(self._db).all()}
 
     def _moment(self, text: str, *, end: bool = False) -> datetime:
         return moment(text, self._db.now(), self._zone, end=end)

@@ -15,7 +15,7 @@ from agent_core.devices.base import Device, DeviceEntry
 from agent_core.errors import PhonedeskError, RateLimited
 from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, read_for_people, screen_for_people
-from agent_core.texts import Listed
+from agent_core.texts import Lang, Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, Role, StillLimited, role_denied
 from bot.desk.live_screens import LiveScreens
 from bot.desk.pairing import RepeatedLooks, RequestLimit
@@ -43,7 +43,6 @@ TELEGRAM = "telegram"
 API = "api"  # the channel of programs with a key
 CONSOLE = "console"  # the channel of people in a browser
 FAILED = "failed"  # in an entry of the audit log: the error that came after the call was allowed
-RANK = {Role.VIEWER: 0, Role.OPERATOR: 1, Role.OWNER: 2}
 
 
 @dataclass
@@ -69,7 +68,7 @@ class DeskContext:
     # When the daily and the weekly digest are sent, as the settings write it.
     digest_at: tuple[str, str] = ("", "")
     alert_chat: str = ""  # the Telegram chat for alerts; "" for every owner's own
-    lang: Literal["zh", "en"] = "zh"  # the language of chats that belong to nobody
+    lang: Lang = "zh"  # the language of chats that belong to nobody
     keep: timedelta | None = None  # how long events are kept; None for ever
     prices: Prices = field(default_factory=Prices)
     screens: LiveScreens = field(default_factory=lambda: LiveScreens(screen_for_people))  # of phones, secrets covered
@@ -210,6 +209,10 @@ class DeskService:
         """Return the names of the phones. ``attached``: the phones attached now, besides earlier ones."""
         return await book_of(self._db, self.context.names, attached, usual=self.context.serial)
 
+    async def _names(self) -> dict[str, str]:
+        """Return the names of all people by id."""
+        return {str(person.id): person.name for person in await People(self._db).all()}
+
     async def _elsewhere(self) -> list[HostPhone]:
         """Return the phones of the other hosts, including hosts that have stopped reporting."""
         return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.context.host}]
@@ -264,7 +267,7 @@ def _refusal(
 
     The error for a phone is None here: it names the person's own phones, which only the caller knows.
     """
-    if RANK[actor.role] < RANK[least]:
+    if not actor.role.covers(least):
         return "role", role_denied(actor, least)
     places = {place.key for place in (actor.chat, chat) if place is not None}
     if actor.chats and not (places and places <= set(actor.chats)):

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from agent_core.model.base import Usage
 from agent_core.model.usage import Prices
 from agent_core.reply.sureness.plain import stripped
+from agent_core.texts import Lang
 from bot.desk.actors import Actor, BadRequest, ChatRef, Role, not_one_of
 from bot.desk.context import DeskService, chat_data, chat_ref, own_chat, telegram_chat
 from bot.desk.digest_views import (
@@ -21,7 +22,6 @@ from bot.desk.digest_views import (
     DigestSetting,
     DigestView,
     FailedRuns,
-    Lang,
     ModelShare,
     Often,
     Period,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from agent_core.texts import Lang
 from bot.desk.actors import ChatRef
 
 Period = Literal["today", "yesterday", "week", "month", "daily", "weekly"]
-Lang = Literal["zh", "en"]
 
 
 @dataclass(frozen=True, slots=True)

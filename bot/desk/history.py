@@ -32,7 +32,6 @@ from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.ledger import StoredLedger
-from storage.people import People
 from storage.runs import FAILED, PLAN, PLAN_PART, STOPPED, RunRow, Runs
 from storage.trajectories import Trajectories, TrajectoryRow
 
@@ -195,7 +194,7 @@ class DeskHistory(DeskService):
         swept = [run.row.id for run in found if run.row.parent_id]
         schedules = {run.row.id: run.row.schedule_id for run in found if run.row.schedule_id is not None}
         schedules |= await History(self._db).schedules_of(swept) if swept else {}
-        names = {str(person.id): person.name for person in await People(self._db).all()}
+        names = await self._names()
         if any(":" in run.row.requested_by for run in found):
             names |= await program_names(self._db)
         return tuple(

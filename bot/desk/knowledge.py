@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
 from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
-from bot.desk.context import RANK, DeskService
+from bot.desk.context import DeskService
 from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
@@ -70,7 +70,7 @@ class DeskKnowledge(DeskService):
         """Return the entry for exactly these words: a live one, else a waiting one for operators, else None."""
         await self._allow(actor, Role.VIEWER, "kb search", words=question)
         entry = await self.context.store.means(question) if self.context.store is not None else None
-        shown = entry is not None and (entry.live or RANK[actor.role] >= RANK[Role.OPERATOR])
+        shown = entry is not None and (entry.live or actor.role.covers(Role.OPERATOR))
         return self._local(entry) if shown and entry is not None else None
 
     async def pending(self, actor: Actor) -> Sequence[Entry]:
@@ -163,7 +163,7 @@ class DeskKnowledge(DeskService):
             changes["aliases"] = _aliases(_there(old, entry_id), text)
         least = Role.OPERATOR if old is not None and not old.live else Role.OWNER
         new = _changed(old, changes) if old is not None else None
-        if new is not None and RANK[actor.role] >= RANK[least]:
+        if new is not None and actor.role.covers(least):
             # Checked before the old state is stored, because a refused edit must not be offered to undo. The write
             # checks again.
             known = {other.id for other in await self._store.doubles(_there(old, entry_id))}
@@ -248,7 +248,7 @@ class DeskKnowledge(DeskService):
     ) -> None:
         """Check the right, and store the entry's old state in the audit log if it changes."""
         detail: dict[str, Any] = {"entry": _id(entry_id)}
-        if old is not None and old != new and RANK[actor.role] >= RANK[least]:
+        if old is not None and old != new and actor.role.covers(least):
             detail |= {"before": old.model_dump(mode="json"), "after": _content(new)}
         await self._allow(actor, least, command, **detail)
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from agent_core.session import LeftTo
+from agent_core.texts import Lang
 from bot.desk.actors import BadRequest, ChatRef
 from bot.desk.views import RunStatus
 from scheduler.sweeps.order import SweepOrder
@@ -198,7 +199,7 @@ class ScheduleNews:
     """Missed ticks: how many, from when until when, and whether the newest was caught up."""
 
     schedule: ScheduleView
-    lang: Literal["zh", "en"]
+    lang: Lang
     chat: ChatRef
     count: int
     since: datetime

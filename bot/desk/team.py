@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from agent_core.texts import Listed
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
-from bot.desk.audit_names import AuditNames, audit_names
+from bot.desk.audit import AuditNames, audit_names, audit_view, refused_view
 from bot.desk.context import TELEGRAM, DeskService, chat_ref, own_chats
 from bot.desk.keys import program_names
 from bot.desk.people import actor_of, add_code, plain_name
@@ -24,7 +23,7 @@ from bot.desk.views import OWN_CHAT
 from storage.chats import Chats
 from storage.console_sessions import ConsoleSessions
 from storage.events import Events
-from storage.people import AuditRow, CodeRow, People, PersonRow
+from storage.people import CodeRow, People, PersonRow
 from storage.questions import OPEN, Questions
 from storage.runs import Runs
 
@@ -203,7 +202,7 @@ class DeskTeam(DeskService):
         """Return the refused requests, the newest first."""
         await self._allow(actor, Role.OWNER, "people audit")
         names = await self._names()
-        return [_refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
+        return [refused_view(row, names, self._zone) for row in await self._audit.refused(limit)]
 
     async def audit(self, actor: Actor, *, before: int = 0, limit: int = 20) -> Sequence[AuditView]:
         """Return the log of actions and refusals, the newest first.
@@ -213,7 +212,7 @@ class DeskTeam(DeskService):
         await self._allow(actor, Role.OWNER, "audit")
         names = await self._names() | await program_names(self._db)
         rows = await self._audit.last(limit, before=before)
-        return [_audit_view(row, names, self._zone) for row in rows]
+        return [audit_view(row, names, self._zone) for row in rows]
 
     async def audit_names(self, rows: Iterable[AuditView]) -> AuditNames:
         """Return the names of what these entries of the audit log hold by id."""
@@ -272,9 +271,6 @@ class DeskTeam(DeskService):
         if number != who:
             return [row for row in everybody if str(row.id) == number]
         return [row for row in everybody if row.name.casefold() == who.casefold()]
-
-    async def _names(self) -> dict[str, str]:
-        return {str(row.id): row.name for row in await People(self._db).all()}
 
     async def _view(self, row: PersonRow) -> PersonView:
         return (await self._views([row]))[0]
@@ -387,20 +383,5 @@ def _stored(row: PersonRow) -> dict[str, Any]:
     }
 
 
-def _audit_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> AuditView:
-    at, who = row.at.astimezone(zone), names.get(row.actor, row.actor)
-    return AuditView(row.id, at, who, row.channel, row.command, row.detail, row.allowed, row.actor in names)
-
-
 def _person_row(data: Mapping[str, Any]) -> PersonRow:
     return PersonRow(**{**data, "paired_at": datetime.fromisoformat(str(data["paired_at"]))})
-
-
-def _refused_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> RefusedView:
-    said = str(row.detail.get("name") or "")
-    who = names.get(row.actor) or (f"{row.actor} ({said})" if said else row.actor)
-    if row.command == "pair":
-        why = "rate" if row.detail.get("limited") else "code"
-    else:
-        why = str(row.detail.get("why") or "role")
-    return RefusedView(row.at.astimezone(zone), who, row.command, why)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
+from agent_core.texts import Lang
 from bot.desk.actors import Role
 
 
@@ -22,7 +23,7 @@ class PersonView:
     id: str
     name: str
     role: Role
-    lang: Literal["zh", "en"]
+    lang: Lang
     user_id: str
     since: datetime
     seen: datetime | None = None

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from agent_core.ports import Record
 from agent_core.session import KeptNote, LeftTo, Question, ReplyRecord, Spent, StepRecord
+from agent_core.texts import Lang
 from bot.desk.actors import ChatRef
 from knowledge.entries import Entry
 
@@ -50,7 +51,7 @@ class NewPlan:
 
     task: str
     session: str
-    lang: Literal["zh", "en"] = "zh"
+    lang: Lang = "zh"
     requested_by: str = ""
     chat: Mapping[str, Any] | None = None
     serials: tuple[str, ...] = ()
@@ -241,7 +242,7 @@ class RunView:
     id: str
     task: str
     status: RunStatus
-    lang: Literal["zh", "en"] = "zh"
+    lang: Lang = "zh"
     serial: str = ""
     phone: str = ""  # the phone's name for a person
     chat: ChatRef | None = None
@@ -291,7 +292,7 @@ class QuestionView:
     run_id: str
     question: Question
     chat: ChatRef | None = None
-    lang: Literal["zh", "en"] = "zh"
+    lang: Lang = "zh"
     deadline: datetime | None = None
     then: Literal["", "skip", "leave", "deny", "no", "stop", "told", "wait"] = ""
     open: bool = True

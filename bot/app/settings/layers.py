@@ -22,7 +22,7 @@ from tzlocal import get_localzone_name
 from agent_core import extras
 from agent_core.errors import ConfigInvalid
 from agent_core.proxies import ProxySetting, environment_secrets, secrets_of
-from agent_core.texts import system_language, toml_problem
+from agent_core.texts import Lang, system_language, toml_problem
 from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, is_missing, written
 from bot.app.settings.masking import secrets_of_section
 from bot.app.settings.sections import (
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     own_dir: str = ""  # the owner's prompts, profiles and tools; "": phonedesk.d beside the TOML file, if it is there
     database_url: DatabaseUrl = Field(default="", repr=False)  # "": SQLite in data_dir
-    lang: Literal["zh", "en"] = Field(default_factory=system_language)
+    lang: Lang = Field(default_factory=system_language)
     timezone: ZoneName = Field(default_factory=get_localzone_name)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_file: str = ""  # "": none; {host} in it is this process's name

@@ -14,7 +14,7 @@ from agent_core.loop.questions import RECORD
 from agent_core.texts import Listed, catalogue
 from bot.channels.chat import schedule_words
 from bot.channels.web.console.texts import ConsoleTexts
-from bot.desk.audit_names import AuditNames
+from bot.desk.audit import AuditNames
 from bot.desk.context import API, CONSOLE, FAILED, TELEGRAM
 from bot.desk.team_views import AuditView
 

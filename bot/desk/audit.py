@@ -1,23 +1,41 @@
-"""The names of what the audit log holds by id, such as a phone, a run, a schedule, an entry or a person."""
+"""The audit log for people: its entries, and the names of what they hold by id, such as a run, an entry or a person."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from bot.desk.phonebook import PhoneBook
-from bot.desk.team_views import AuditView
+from bot.desk.team_views import AuditView, RefusedView
 from knowledge.embedded import EmbeddedKnowledge
 from storage.answers import Answers
 from storage.engine import Database
-from storage.people import People
+from storage.people import AuditRow, People
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import Schedules
 from storage.webhooks import Webhooks
 
 Find = Callable[[str], Awaitable[str]]
+
+
+def audit_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> AuditView:
+    """Return an entry with the name of who asked. ``names``: of people and programs, by id."""
+    at, who = row.at.astimezone(zone), names.get(row.actor, row.actor)
+    return AuditView(row.id, at, who, row.channel, row.command, row.detail, row.allowed, row.actor in names)
+
+
+def refused_view(row: AuditRow, names: Mapping[str, str], zone: ZoneInfo) -> RefusedView:
+    """Return a refusal with who was refused and why."""
+    said = str(row.detail.get("name") or "")
+    who = names.get(row.actor) or (f"{row.actor} ({said})" if said else row.actor)
+    if row.command == "pair":
+        why = "rate" if row.detail.get("limited") else "code"
+    else:
+        why = str(row.detail.get("why") or "role")
+    return RefusedView(row.at.astimezone(zone), who, row.command, why)
 
 
 @dataclass(frozen=True, slots=True)
