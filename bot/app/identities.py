@@ -47,9 +47,7 @@ class PhoneIdentities:
         self._silent: dict[str, float] = {}  # transports whose phone did not answer, and when to ask it again
         self._reading = asyncio.Lock()
 
-    async def one_each(
-        self, adb: AdbServer, listed: Sequence[DeviceEntry], named: Iterable[str] = ()
-    ) -> list[DeviceEntry]:
+    async def one_each(self, adb: AdbServer, listed: Sequence[DeviceEntry], named: Iterable[str]) -> list[DeviceEntry]:
         """Return one entry for each phone of the list.
 
         A cable comes before the network, and ``named`` transports before others. A phone that does not tell who it is

@@ -52,9 +52,7 @@ async def show_chat(
         return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
 
 
-async def try_input(
-    core: Core, shown: ShownChat, text: str, *, send: bool = False, interruptible: bool = False
-) -> TriedInput:
+async def try_input(core: Core, shown: ShownChat, text: str, *, send: bool, interruptible: bool = False) -> TriedInput:
     """Type ``text`` into the chat that a person has confirmed and delete it, and return the control that sends.
 
     send: send the text before.

@@ -29,7 +29,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.origin import survey
 from bot.app.shutdown import wait_no_longer
 from bot.app.take_over import TakeOvers
-from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, until_ended
+from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, start_in, until_ended
 from bot.channels.mcp.door import mcp_door
 from bot.channels.web import layered_agent
 from bot.channels.web.api.routes import add_api
@@ -107,8 +107,7 @@ async def server(settings: Settings, read: Callable[[], Settings] | None = None)
         core.followers.append(partial(_follow, desk, quiet, housekeeping))
         reloader = Reloader(core, read) if read is not None else None
         if reloader is not None:
-            await reloader.start()
-            stack.push_async_callback(reloader.stop)
+            await start_in(stack, reloader)
         telegram = _telegram(settings, core, desk, quiet)
         await _start_outgoing(stack, settings, core, desk)
         await _start_digests(stack, settings, core, desk, quiet)
@@ -152,20 +151,15 @@ def _ready(core: Core, work: RunningWorker | None, telegram: TelegramAdapter | N
 async def _start_by_the_clock(stack: AsyncExitStack, core: Core) -> Housekeeping:
     """Start the periodic work: schedules, unanswered questions, and the deletion of old rows."""
     settings = core.settings
-    clock = Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds)
-    await clock.start()
-    stack.push_async_callback(clock.stop)
-    watch = QuestionWatch(core.db)
-    await watch.start()
-    stack.push_async_callback(watch.stop)
+    await start_in(stack, Clock(core.db, limited=core.limited, seconds=settings.queue.lost_after_seconds))
+    await start_in(stack, QuestionWatch(core.db))
     housekeeping = Housekeeping(
         core.db,
         keep=timedelta(days=settings.keep_days),
         keep_shown=timedelta(days=settings.trajectory.picture_days),
         zone=parse_zone(settings.timezone) if settings.timezone else None,
     )
-    await housekeeping.start()
-    stack.push_async_callback(housekeeping.stop)
+    await start_in(stack, housekeeping)
     return housekeeping
 
 
@@ -256,8 +250,7 @@ async def _start_dispatcher(stack: AsyncExitStack, core: Core) -> None:
     dispatcher = Dispatcher(
         core.db, None, phones=here, fleet=fleet_of(core), lease_seconds=seconds, lang=core.settings.lang
     )
-    await dispatcher.start()
-    stack.push_async_callback(dispatcher.stop)
+    await start_in(stack, dispatcher)
 
 
 def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Settings) -> None:
@@ -279,12 +272,8 @@ def _follow(desk: Desk, quiet: Quiet, housekeeping: Housekeeping, settings: Sett
 
 async def _start_outgoing(stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk) -> None:
     """Start those who tell webhooks and other services of events, before there are any."""
-    notifier = Notifier(core.db, desk, services_of(settings.notify.addresses), settings.lang)
-    await notifier.start()
-    stack.push_async_callback(notifier.stop)
-    webhooks = WebhookSender(core.db, desk.webhooks)
-    await webhooks.start()
-    stack.push_async_callback(webhooks.stop)
+    await start_in(stack, Notifier(core.db, desk, services_of(settings.notify.addresses), settings.lang))
+    await start_in(stack, WebhookSender(core.db, desk.webhooks))
 
 
 async def _start_digests(stack: AsyncExitStack, settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> None:
@@ -302,8 +291,7 @@ async def _start_digests(stack: AsyncExitStack, settings: Settings, core: Core, 
         chats=chats,
         is_empty=desk.digest.is_empty,
     )
-    await digests.start()
-    stack.push_async_callback(digests.stop)
+    await start_in(stack, digests)
 
 
 async def _start_alerts(stack: AsyncExitStack, settings: Settings, core: Core, reloader: Reloader | None) -> None:
@@ -316,8 +304,7 @@ async def _start_alerts(stack: AsyncExitStack, settings: Settings, core: Core, r
     times = AlertTimes(timedelta(minutes=alerts.after_minutes), timedelta(minutes=alerts.poll_minutes))
     probes = health.probes if reloader is None else {**health.probes, "settings": reloader.probe}
     watch = AlertWatch(core.db, times, phones=health.phones, probes=probes, batteries=health.batteries)
-    await watch.start()
-    stack.push_async_callback(watch.stop)
+    await start_in(stack, watch)
 
 
 def _telegram(settings: Settings, core: Core, desk: Desk, quiet: Quiet) -> TelegramAdapter | None:
@@ -349,7 +336,7 @@ async def serve_until(
     settings: Settings,
     ended: asyncio.Event,
     say: Callable[[Server], Coroutine[Any, Any, None]],
-    read: Callable[[], Settings] | None = None,
+    read: Callable[[], Settings],
 ) -> None:
     """Serve until ``ended`` is set.
 

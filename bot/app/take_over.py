@@ -41,9 +41,9 @@ class _Hold:
 class TakeOvers:
     """The phones of this process that people have taken over. ``by``: the id of the person."""
 
-    def __init__(self, core: Core, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._idle = idle_seconds
+        self._idle = IDLE_SECONDS
         self._holds: dict[str, _Hold] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

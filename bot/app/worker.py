@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -110,20 +110,28 @@ async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWor
             lease_seconds=seconds,
             lang=settings.lang,
         )
-        await host.start()
-        stack.push_async_callback(host.stop)
+        await start_in(stack, host)
         await queue.start(worker.run_attempt)
         stack.push_async_callback(queue.stop)
         draining = await stack.enter_async_context(AsyncExitStack())
         draining.push_async_callback(worker.drain, settings.queue.drain_seconds)
-        await dispatcher.start()
-        draining.push_async_callback(dispatcher.stop)
+        await start_in(draining, dispatcher)
         watcher = Watcher(core.db, lambda: host.usable, core.attached.device, watch_times(settings), core.limited)
-        await watcher.start()
-        draining.push_async_callback(watcher.stop)
+        await start_in(draining, watcher)
         draining.push_async_callback(host.drain)
         draining.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
         yield RunningWorker(host, worker, queue, draining.aclose)
+
+
+class _Part(Protocol):
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+async def start_in(stack: AsyncExitStack, part: _Part) -> None:
+    """Start a part of a process, and stop it when ``stack`` is closed."""
+    await part.start()
+    stack.push_async_callback(part.stop)
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:
@@ -138,13 +146,13 @@ def fleet_of(core: Core) -> Fleet:
     return Fleet(core.db, settings.queue.lost_after_seconds, timedelta(seconds=wait) if wait else None)
 
 
-def metrics_of(core: Core, *, fresh: bool = True) -> Metrics:
-    """Return the metrics of this process, under the host's name, and of the database. ``fresh``: see ``Metrics``."""
+def metrics_of(core: Core) -> Metrics:
+    """Return the metrics of this process, under the host's name, and of the database."""
     from bot.channels.web.metrics import Metrics
 
     queue = core.settings.queue
     seconds = queue.lost_after_seconds
-    return Metrics(core.db, core.counts, host=queue.executor_id, release=release(), seconds=seconds, fresh=fresh)
+    return Metrics(core.db, core.counts, host=queue.executor_id, release=release(), seconds=seconds)
 
 
 def watch_times(settings: Settings) -> WatchTimes:

@@ -2,7 +2,7 @@
 
 It changes nothing, unless it is asked to repair what it can.
 
-async for result in examine(settings):
+async for result in examine(settings, lang="en"):
     print(result.check, result.status, result.seen, result.advice)
 """
 
@@ -68,7 +68,7 @@ async def examine(
     settings: Settings | ConfigError,
     *,
     serial: str = "",
-    lang: Lang = "zh",
+    lang: Lang,
     mend: bool = False,
     checks: Iterable[Check] = CHECKS,
 ) -> AsyncGenerator[CheckResult, None]:

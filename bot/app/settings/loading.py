@@ -62,7 +62,7 @@ class SettingsWrong(ConfigInvalid):
     def __init__(
         self,
         message: str,
-        problems: Sequence[SettingProblem] = (),
+        problems: Sequence[SettingProblem],
         *,
         advice: str = "",
         refused: bool = False,

@@ -287,7 +287,7 @@ async def _confirm(on: DemoStage) -> None:
         await on.user.tap(offered[0], offered[1].data)
 
 
-async def third_act(on: DemoStage, tick: str = TICK) -> None:
+async def third_act(on: DemoStage, tick: str) -> None:
     """Show a schedule: it is added, its tick starts a run, and it is removed again."""
     on.say(on.words.get("demo.third"), "bold magenta")
     text = on.words.get("demo.cron_question")
