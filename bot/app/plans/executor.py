@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import string
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import structlog
 
-from agent_core.apps.profile import profile
 from agent_core.devices.base import Battery, DeviceEntry
 from agent_core.errors import PhonedeskError
 from agent_core.loop.tasks import NO_RULES, TaskRules, check_task
 from agent_core.planner import CallResult, PhoneInfo
-from agent_core.planner.words import Lang, texts
+from agent_core.planner.words import texts
 from agent_core.policies import PolicyName
-from agent_core.session import GateState, Session
-from agent_core.settings import gate_for
+from agent_core.session import Session
 from bot.app.core import Core
+from bot.app.plans.state import PlanGate
+from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import MISSED_SECONDS, is_away
@@ -38,76 +37,6 @@ from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun,
 from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass
-class PlanGate:
-    """The knowledge gate of a plan whose request is an answer to a customer.
-
-    task: the person's words.
-    phones: the gate's state on each phone, as the last call there left it.
-    done: the phones on which an answer was given, or none was due.
-    """
-
-    task: str
-    phones: dict[str, GateState] = field(default_factory=dict)
-    done: set[str] = field(default_factory=set)
-
-    @property
-    def over(self) -> bool:
-        """True if nothing is due any more on any phone that was used."""
-        return bool(self.phones) and self.done >= self.phones.keys()
-
-    def data(self) -> dict[str, Any]:
-        gates = {serial: gate.model_dump() for serial, gate in self.phones.items()}
-        return {"task": self.task, "phones": gates, "done": sorted(self.done)}
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> PlanGate:
-        """Return the gate for another message: earlier knowledge of the customer's questions may have changed since."""
-        anew = {"knowledge_done": False, "pending_question": ""}
-        gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
-        return cls(str(data["task"]), gates, set(map(str, data.get("done", ()))))
-
-    @property
-    def app(self) -> str:
-        """The name of the app that customers are answered in, as a task writes it."""
-        key = next((gate.app for gate in self.phones.values()), gate_for(self.task, None).app)
-        return profile(key).name
-
-    def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
-        """Store the gate's state after a call. The call can only succeed if the gate lets it finish."""
-        delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
-        self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
-        (self.done.add if succeeded else self.done.discard)(serial)
-
-
-def reply_state(message: str, before: Mapping[str, Any] | None) -> PlanGate | None:
-    """Return the gate if this plan answers a customer, else None. The person's own message decides.
-
-    before: the gate of the conversation so far. If an answer is still due in it, the plan continues under that gate. If
-    customers were answered in it, the message need not name the app again.
-    """
-    if gate_for(message, None).enabled:
-        return PlanGate(message)
-    if before is None:
-        return None
-    state = PlanGate.of(before)
-    if not state.over:
-        return state
-    again = f"{state.app} {message}"
-    return PlanGate(again) if gate_for(again, None).enabled else None
-
-
-@dataclass(frozen=True)
-class PlanPlace:
-    """The owner of a plan, and the chat that shows its questions. ``serials``: the phones it may use, () for all."""
-
-    plan_id: str
-    lang: Lang
-    requested_by: str = ""
-    chat: Mapping[str, Any] | None = None
-    serials: Sequence[str] = ()
 
 
 @dataclass(eq=False)
@@ -135,12 +64,14 @@ class PlanExecutor:
         core: Core,
         worker: Worker,
         runs: RunService,
-        place: PlanPlace,
+        plan_id: str,
+        new: NewPlan,
         reply: PlanGate | None = None,
         keep: Callable[[], Awaitable[None]] | None = None,
         say: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """keep: stores ``reply`` each time it has changed.
+        """plan_id: the run of the plan.
+        keep: stores ``reply`` each time it has changed.
         say: shows people who follow the plan what it waits for.
         """
         self.reply = reply
@@ -149,8 +80,9 @@ class PlanExecutor:
         self._core = core
         self._worker = worker
         self._service = runs
-        self._place = place
-        self._words = texts(place.lang)
+        self._plan_id = plan_id
+        self._new = new
+        self._words = texts(new.lang)
         self._runs = Runs(core.db)
         self._calls: set[_Call] = set()
         self._hands: dict[str, int] = {}  # by phone: the fencing number under which the plan had it last
@@ -272,16 +204,16 @@ class PlanExecutor:
         return not call.meanwhile
 
     async def _begun(self, call: _Call, serial: str, message: str) -> tuple[Session, str]:
-        core, place = self._core, self._place
+        core, plan = self._core, self._new
         steps = core.settings.planner.executor_steps
-        settings = core.agent_settings(lang=place.lang, max_steps=steps)
+        settings = core.agent_settings(lang=plan.lang, max_steps=steps)
         new = NewRun(
             message,
             serial,
-            options={"kind": PLAN_PART, "lang": place.lang, "max_steps": steps},
-            requested_by=place.requested_by,
-            chat=place.chat,
-            parent_id=place.plan_id,
+            options={"kind": PLAN_PART, "lang": plan.lang, "max_steps": steps},
+            requested_by=plan.requested_by,
+            chat=plan.chat,
+            parent_id=self._plan_id,
             begun=True,
         )
         run_id = await self._runs.create(new)
@@ -360,12 +292,12 @@ class PlanExecutor:
         try:
             await self._keep()
         except Exception as error:  # noqa: BLE001 - what was done on the phone is to be told in any case
-            log.warning("plan_gate_not_stored", plan_id=self._place.plan_id, error=type(error).__name__)
+            log.warning("plan_gate_not_stored", plan_id=self._plan_id, error=type(error).__name__)
 
     # Phones -----------------------------------------------------------------------------------------------------------
 
     async def _entries(self) -> list[DeviceEntry]:
-        allowed = self._place.serials
+        allowed = (self._new.only,) if self._new.only else self._new.serials
         return [entry for entry in await self._core.attached.phones() if not allowed or entry.serial in allowed]
 
     async def _serial(self, device_id: str) -> str | None:

@@ -33,8 +33,8 @@ from agent_core.proxies import ProxySetting
 from agent_core.texts import told
 from bot.app.core import Core
 from bot.app.models import ClientRotation
-from bot.app.plans.executor import PlanExecutor, PlanPlace, reply_state
-from bot.app.plans.state import Beginning, LivePlan, StoredMemory, note_of, session_busy, written
+from bot.app.plans.executor import PlanExecutor
+from bot.app.plans.state import Beginning, LivePlan, StoredMemory, note_of, reply_state, session_busy, written
 from bot.app.settings.sections import PlannerSettings
 from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
@@ -297,9 +297,6 @@ class PlanService:
 
     async def _made(self, plan: LivePlan) -> PlanDone | PlanFailed:
         core, new = self._core, plan.new
-        place = PlanPlace(
-            plan.run_id, new.lang, new.requested_by, new.chat, serials=(new.only,) if new.only else new.serials
-        )
         reply = reply_state(new.task, plan.before.gate)
 
         async def keep() -> None:
@@ -309,7 +306,7 @@ class PlanService:
 
         await keep()  # before anything is done: after a kill the conversation continues under its gate
         executor = plan.executor = PlanExecutor(
-            core, self._worker, self._service, place, reply, keep, partial(self._say, plan)
+            core, self._worker, self._service, plan.run_id, new, reply, keep, partial(self._say, plan)
         )
         if plan.why:
             return PlanDone("", success=False)

@@ -1,5 +1,5 @@
-"""A plan of this process: how far it is, its conversation, its events in the log, and the note for a conversation whose
-plan was cut off.
+"""A plan of this process: its gate, how far it is, its conversation, its events in the log, and the note for a
+conversation whose plan was cut off.
 """
 
 from __future__ import annotations
@@ -8,17 +8,81 @@ import asyncio
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agent_core.apps.profile import profile
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed, PlanMessage, ToolCalled, ToolReturned
 from agent_core.planner.words import texts
+from agent_core.session import GateState, Session
+from agent_core.settings import gate_for
 from agent_core.texts import kept_language
-from bot.app.plans.executor import PlanExecutor
 from bot.desk.actors import Conflict
 from bot.desk.run_parts import one_line
 from bot.desk.views import NewPlan
 from storage.plans import ConversationRow, Conversations
 from storage.runs import RunRow
+
+if TYPE_CHECKING:
+    from bot.app.plans.executor import PlanExecutor
+
+
+@dataclass
+class PlanGate:
+    """The knowledge gate of a plan whose request is an answer to a customer.
+
+    task: the person's words.
+    phones: the gate's state on each phone, as the last call there left it.
+    done: the phones on which an answer was given, or none was due.
+    """
+
+    task: str
+    phones: dict[str, GateState] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+
+    @property
+    def over(self) -> bool:
+        """True if nothing is due any more on any phone that was used."""
+        return bool(self.phones) and self.done >= self.phones.keys()
+
+    def data(self) -> dict[str, Any]:
+        gates = {serial: gate.model_dump() for serial, gate in self.phones.items()}
+        return {"task": self.task, "phones": gates, "done": sorted(self.done)}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> PlanGate:
+        """Return the gate for another message: earlier knowledge of the customer's questions may have changed since."""
+        anew = {"knowledge_done": False, "pending_question": ""}
+        gates = {str(serial): GateState.model_validate({**gate, **anew}) for serial, gate in data["phones"].items()}
+        return cls(str(data["task"]), gates, set(map(str, data.get("done", ()))))
+
+    @property
+    def app(self) -> str:
+        """The name of the app that customers are answered in, as a task writes it."""
+        key = next((gate.app for gate in self.phones.values()), gate_for(self.task, None).app)
+        return profile(key).name
+
+    def leave(self, serial: str, session: Session, *, succeeded: bool) -> None:
+        """Store the gate's state after a call. The call can only succeed if the gate lets it finish."""
+        delivered = [*session.gate.delivered, *(reply.text for reply in session.replies)]
+        self.phones[serial] = session.gate.model_copy(update={"delivered": list(dict.fromkeys(delivered))})
+        (self.done.add if succeeded else self.done.discard)(serial)
+
+
+def reply_state(message: str, before: Mapping[str, Any] | None) -> PlanGate | None:
+    """Return the gate if this plan answers a customer, else None. The person's own message decides.
+
+    before: the gate of the conversation so far. If an answer is still due in it, the plan continues under that gate. If
+    customers were answered in it, the message need not name the app again.
+    """
+    if gate_for(message, None).enabled:
+        return PlanGate(message)
+    if before is None:
+        return None
+    state = PlanGate.of(before)
+    if not state.over:
+        return state
+    again = f"{state.app} {message}"
+    return PlanGate(again) if gate_for(again, None).enabled else None
 
 
 class SessionBusy(Conflict):

@@ -16,7 +16,7 @@ from agent_core.planner.words import texts
 from agent_core.session import Session
 from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
-from bot.app.plans.executor import PlanGate, reply_state
+from bot.app.plans.state import PlanGate, reply_state
 from bot.app.settings.sections import PlannerSettings
 from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked

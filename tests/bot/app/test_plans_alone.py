@@ -16,7 +16,7 @@ from agent_core.planner import PlanDone
 from agent_core.planner.words import texts
 from agent_core.ports import Record
 from agent_core.texts import say
-from bot.app.plans.executor import PlanExecutor, PlanPlace
+from bot.app.plans.executor import PlanExecutor
 from bot.app.plans.service import PlanService
 from bot.app.plans.state import SessionBusy
 from bot.channels.web.keys import actor_of_key
@@ -36,7 +36,8 @@ KEY = "api:key:2:s"  # the operator's conversation s
 
 def executor_of(house: PlanHouse) -> PlanExecutor:
     worker = house.planning._worker
-    return PlanExecutor(house.core, worker, RunService(house.core.db, worker=worker), PlanPlace("p", "zh"))
+    new = NewPlan("-", session="-")
+    return PlanExecutor(house.core, worker, RunService(house.core.db, worker=worker), "p", new)
 
 
 async def test_nothing_is_done_on_a_phone_that_another_task_used_meanwhile(tmp_path: Path) -> None:
