@@ -213,6 +213,13 @@ class DeskService:
         """Return the names of all people by id."""
         return {str(person.id): person.name for person in await People(self._db).all()}
 
+    async def _person_of(self, actor_id: str) -> PersonRow | None:
+        """Return the person with this id; None if they are gone, or it is a program's or the terminal's."""
+        return await People(self._db).get(int(actor_id)) if actor_id.isdecimal() else None
+
+    async def _owners(self) -> list[PersonRow]:
+        return [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
+
     async def _elsewhere(self) -> list[HostPhone]:
         """Return the phones of the other hosts, including hosts that have stopped reporting."""
         return [phone for phone in (await self._fleet.phones()).values() if phone.host not in {"", self.context.host}]
@@ -251,7 +258,7 @@ class DeskService:
 
     async def _owners_chat(self) -> dict[str, str] | None:
         """Return the first owner's own chat, for requests from outside any chat; None if there is no owner."""
-        owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
+        owners = await self._owners()
         return chat_data(own_chat(owners[0])) if owners else None
 
 

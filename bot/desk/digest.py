@@ -277,8 +277,7 @@ class DeskDigest(DeskService):
 
         at: when the alert was raised. Owners who came later do not get it; None for all owners.
         """
-        people = await People(self._db).all()
-        owners = [person for person in people if person.role == Role.OWNER.value]
+        owners = await self._owners()
         if at is not None:
             owners = [person for person in owners if person.paired_at <= at]
             if not owners:

@@ -24,7 +24,7 @@ from bot.desk.history_views import (
 from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.run_parts import left_now, sweep_view
-from bot.desk.runs import MAX_NUMBER, DeskRuns, status_of
+from bot.desk.runs import DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.film import spread
 from scheduler.sweeps.order import KIND as SWEEP
@@ -131,13 +131,11 @@ class DeskHistory(DeskService):
     async def _asked(self, actor: Actor, command: str, name: str) -> RunRow:
         """Return the run that is meant. Raises AccessDenied if it is not this person's to look at."""
         name = name.strip().lstrip("#＃").strip()
-        run_id: str | None = name.lower()
-        if not name:
+        if name:
+            row = await self._runs.named(name)
+        else:
             newest = await History(self._db).find(HistoryFilter(serials=actor.phones), limit=1)
-            run_id = newest[0].row.id if newest else None
-        elif name.isdecimal() and len(name) <= MAX_NUMBER:
-            run_id = await History(self._db).id_of(int(name))
-        row = await Runs(self._db).get(run_id) if run_id else None
+            row = await Runs(self._db).get(newest[0].row.id) if newest else None
         await self._allow(actor, Role.VIEWER, command, phone=row.serial if row else None, run=row.id if row else name)
         if row is None:
             said = f"There is no run {name}." if name else "There are no runs yet."

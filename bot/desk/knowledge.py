@@ -24,7 +24,6 @@ from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft, split
 from knowledge.importing.plan import ImportPlan, OnDouble
 from knowledge.importing.read import read_table
-from storage.people import People
 
 FORMS: tuple[str, ...] = get_args(Form)
 MOST_FOUND = 50
@@ -213,7 +212,7 @@ class DeskKnowledge(DeskService):
         row = next((row for row in rows if row.detail.get("before") or row.detail.get("decides")), None)
         if row is None or row.command == DELETE:
             return
-        person = await People(self._db).get(int(row.actor)) if row.actor.isdecimal() else None
+        person = await self._person_of(row.actor)
         name = person.name if person is not None else row.actor
         done = "approved" if row.command == APPROVE else "rejected"
         said = f"The entry {_id(entry_id)} was {done} by {name} before."

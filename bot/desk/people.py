@@ -62,7 +62,7 @@ class DeskPeople(DeskService):
         if row is None:
             await self._refused(person, channel, {"name": name})
             said = "This pairing code is wrong or was used."
-            if await self._has_owner():
+            if await self._owners():
                 raise AccessDenied(said, advice="Ask an owner for a new one.", key="wrong_code")
             advice = "The code stands in the terminal of phonedesk serve, which shows a new one when it starts."
             raise AccessDenied(said, advice=advice, key="wrong_first_code")
@@ -113,7 +113,7 @@ class DeskPeople(DeskService):
         if channel == CONSOLE:
             if user_id == TERMINAL:
                 return Actor(TERMINAL, CONSOLE, TERMINAL, TERMINAL, self.context.lang, Role.OWNER)
-            person = await People(self._db).get(int(user_id)) if user_id.isdecimal() else None
+            person = await self._person_of(user_id)
             if person is None:
                 return None
             actor = actor_of(person)
@@ -146,13 +146,10 @@ class DeskPeople(DeskService):
 
     async def first_code(self) -> str | None:
         """Return a new code for the first owner; None if there is an owner already."""
-        if await self._has_owner():
+        if await self._owners():
             return None
         await People(self._db).drop_codes(FIRST)
         return await new_code(self._db, Role.OWNER, created_by=FIRST)
-
-    async def _has_owner(self) -> bool:
-        return any(person.role == Role.OWNER.value for person in await People(self._db).all())
 
 
 async def new_code(db: Database, role: Role, *, created_by: str) -> str:

@@ -25,7 +25,6 @@ from knowledge.entries import Entry
 from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.events import Events
 from storage.outbox import QUESTION, Cards
-from storage.people import People
 from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 
@@ -169,8 +168,7 @@ class DeskQuestions(DeskService):
         if wanted := self.context.escalate_chat:
             chats = [telegram_chat(wanted)]
         else:
-            owners = [person for person in await People(self._db).all() if person.role == Role.OWNER.value]
-            chats = [own_chat(person) for person in owners]
+            chats = [own_chat(person) for person in await self._owners()]
         others = [chat for chat in chats if shown is None or chat.key != shown.key]
         for chat in others:
             name = chat.chat_id if chat.channel == TELEGRAM else chat.key

@@ -28,7 +28,6 @@ from storage.history import History
 from storage.leases import Leases
 from storage.ledger import StoredLedger
 from storage.outbox import QUESTION, RUN, Cards
-from storage.people import People
 from storage.questions import Questions
 from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 
@@ -119,7 +118,7 @@ class DeskRuns(DeskService):
         Without an id, stop the person's running run, else their newest queued one, else a schedule's, else the only
         running one. Stop and hold do not count towards the limit of requests.
         """
-        row = await self._named(run_id) if run_id is not None else None
+        row = await self.named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "stop", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
@@ -139,7 +138,7 @@ class DeskRuns(DeskService):
         Without an id, the run is chosen as in ``stop``. A run that is held already stays held.
         Raises NotFound if the id names no run.
         """
-        row = await self._named(run_id) if run_id is not None else None
+        row = await self.named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "hold", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
@@ -162,7 +161,7 @@ class DeskRuns(DeskService):
 
         Without an id, resume the newest held run of this person, else of anybody.
         """
-        row = await self._named(run_id) if run_id is not None else None
+        row = await self.named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._held_of(actor)
@@ -172,8 +171,11 @@ class DeskRuns(DeskService):
             return None
         return await self.get(row.id)
 
-    async def _named(self, name: str) -> RunRow | None:
-        """Return the run with this id, or with this number, which ``/history`` shows; None if there is none."""
+    async def named(self, name: str) -> RunRow | None:
+        """Return the run with this id, or with this number, which ``/history`` shows; None if there is none.
+
+        Checks no rights.
+        """
         name = name.strip().lstrip("#＃").strip()
         row = await Runs(self._db).get(name.lower())
         if row is None and name.isdecimal() and len(name) <= MAX_NUMBER:
@@ -306,7 +308,7 @@ class DeskRuns(DeskService):
 
     async def _by(self, row: RunRow) -> str:
         """Return the name of the person or program that started a run, else its id."""
-        person = await People(self._db).get(int(row.requested_by)) if row.requested_by.isdecimal() else None
+        person = await self._person_of(row.requested_by)
         if person is not None:
             return person.name
         programs = await program_names(self._db) if ":" in row.requested_by else {}

@@ -245,7 +245,7 @@ class DeskTeam(DeskService):
 
     async def _row_of(self, actor: Actor) -> PersonRow:
         """Return the person's row. Raises BadRequest for an actor without one, such as the terminal."""
-        row = await People(self._db).get(int(actor.id)) if actor.id.isdecimal() else None
+        row = await self._person_of(actor.id)
         if row is None:
             advice = "The terminal's language is PHONEDESK_LANG."
             raise BadRequest("Nobody who is paired asks.", advice=advice, key="unpaired")
