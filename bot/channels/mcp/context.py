@@ -22,8 +22,8 @@ from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
 from bot.desk.context import DeskContext
 from bot.desk.keys import DeskPrograms
+from bot.desk.limits import RequestLimit
 from bot.desk.live_screens import LiveScreens
-from bot.desk.pairing import RequestLimit
 from bot.desk.phones import DeskPhones
 from scheduler.runs.host import Fleet
 from scheduler.runs.lease import HeldLease, lease_of

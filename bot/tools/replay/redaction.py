@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent_core.loop.trajectory import covered_messages, covered_picture, covered_request, secrets_of
-from agent_core.perception.redaction import COVER, Secrets, covered_text, figures_in, tells_secret
+from agent_core.perception.redaction import Secrets, covered_text, figures_in, tells_secret
 from agent_core.session import Session, StepRecord
 from bot.desk.history_views import RecordedStep, RecordingView
-
-__all__ = ["COVER", "covered"]
 
 WORDS = ("thinking", "reply", "result", "followed")  # a step's texts that are part of later requests
 

@@ -13,7 +13,7 @@ from bot.channels.chat.texts import texts
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
-from bot.desk.pairing import WRONG_OF_ALL, WRONG_OF_ONE
+from bot.desk.limits import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code
 from storage.events import Events
 from storage.people import Audit

@@ -41,7 +41,7 @@ from bot.channels.web.problems import problem, problem_of, problem_of_input
 from bot.desk.actors import Actor
 from bot.desk.context import API, CONSOLE
 from bot.desk.desk import Desk
-from bot.desk.pairing import Notebook
+from bot.desk.limits import Notebook
 from storage.engine import Database
 from storage.people import Audit
 

@@ -12,7 +12,7 @@ from agent_core.session import QuestionKind
 from bot.channels.chat.conversation import Conversation, Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk
-from bot.desk.pairing import NOTED_OF_ONE, WRONG_OF_ONE
+from bot.desk.limits import NOTED_OF_ONE, WRONG_OF_ONE
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import member

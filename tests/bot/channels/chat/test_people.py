@@ -13,7 +13,7 @@ from bot.channels.chat.people import Inviting, PeopleCommand, read_asking, read_
 from bot.channels.chat.texts import texts
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
-from bot.desk.pairing import RequestLimit
+from bot.desk.limits import RequestLimit
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import Member, member
