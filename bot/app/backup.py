@@ -45,7 +45,7 @@ ROOM_LEFT = 100_000_000  # bytes that stay free while a back-up is unpacked
 
 
 class Manifest(BaseModel):
-    """The description in a back-up, as JSON. A later release may add to it. ``parts``: the databases in the back-up."""
+    """The description in a back-up, as JSON. A later release may add to it. ``parts``: its databases, one now."""
 
     form: StrictInt
     made_at: AwareDatetime
@@ -55,11 +55,10 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A back-up that was written. ``parts``: the databases in it. ``bytes``: its size."""
+    """A back-up that was written. ``bytes``: its size."""
 
     file: Path
     made_at: datetime
-    parts: tuple[str, ...]
     bytes: int
 
 
@@ -73,7 +72,6 @@ class Restore:
     """
 
     made_at: datetime | None
-    parts: tuple[str, ...]
     held: Sequence[HeldRun]
     before: Path | None
 
@@ -82,12 +80,6 @@ def database_file(settings: Settings) -> Path | None:
     """Return the path of our database; None for PostgreSQL."""
     url = database_url(settings.url)
     return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
-
-
-def _sources(settings: Settings) -> dict[str, Path]:
-    """Return the files by their names in the archive, whether they exist or not."""
-    database = database_file(settings)
-    return {DATABASE: database} if database else {}
 
 
 # Back-up ------------------------------------------------------------------------------------------------------------
@@ -99,17 +91,18 @@ async def back_up(settings: Settings, to: Path) -> Backup:
     Raises ConfigInvalid if there is nothing to back up, ``to`` is neither a folder nor a new file ending with .zip, the
     file cannot be written, or the database is PostgreSQL.
     """
-    if database_file(settings) is None:
+    database = database_file(settings)
+    if database is None:
         raise ConfigInvalid(
             "The database is PostgreSQL, and everything is in it; nothing was written.",
             advice='Use: pg_dump --format=custom --file=desk.dump "$PHONEDESK_DATABASE_URL". With compose.yaml: docker '
             "compose exec -T db pg_dump --username=phonedesk --format=custom phonedesk > desk.dump",
             key="backup_postgres",
         )
-    return await asyncio.to_thread(_back_up, settings, to, datetime.now(UTC))
+    return await asyncio.to_thread(_back_up, database, settings.data_dir, to, datetime.now(UTC))
 
 
-def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
+def _back_up(database: Path, data_dir: Path, to: Path, now: datetime) -> Backup:
     file = to / f"phonedesk-{now:%Y%m%d-%H%M%S}.zip" if to.is_dir() else to
     if file.exists():
         said, advice = f"{file} is there already.", "Give another name, or a folder."
@@ -121,15 +114,13 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
             key="backup_no_folder",
             name=file,
         )
-    sources = {name: path for name, path in _sources(settings).items() if path.is_file()}
-    if DATABASE not in sources:
-        said, folder_of = f"There is no database in {settings.data_dir}.", settings.data_dir
-        raise ConfigInvalid(said, advice="Check PHONEDESK_DATA_DIR.", key="backup_nothing", name=folder_of)
+    if not database.is_file():
+        said = f"There is no database in {data_dir}."
+        raise ConfigInvalid(said, advice="Check PHONEDESK_DATA_DIR.", key="backup_nothing", name=data_dir)
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.absolute().parent) as folder:
-            told = Manifest(form=FORM, made_at=now, release=release(), parts=tuple(sources))
-            made = _archive(Path(folder), sources, told)
-            made.replace(file)
+            told = Manifest(form=FORM, made_at=now, release=release(), parts=(DATABASE,))
+            _archive(Path(folder), database, told).replace(file)
     except (OSError, BrokenCopy) as error:
         raise ConfigInvalid(
             f"The back-up could not be written: {error}.",
@@ -138,19 +129,17 @@ def _back_up(settings: Settings, to: Path, now: datetime) -> Backup:
             name=file,
             why=_why(error),
         ) from error
-    return Backup(file, now, tuple(sources), file.stat().st_size)
+    return Backup(file, now, file.stat().st_size)
 
 
-def _archive(folder: Path, sources: dict[str, Path], told: Manifest) -> Path:
+def _archive(folder: Path, database: Path, told: Manifest) -> Path:
     made = folder / "made.zip"
     # It contains customers' messages, so only this user may read it.
     os.close(os.open(made, os.O_CREAT | os.O_WRONLY, 0o600))
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MANIFEST, told.model_dump_json())
-        for name, source in sources.items():
-            copy(source, folder / name, without=LEFT_OUT)
-            archive.write(folder / name, name)
-            (folder / name).unlink()
+        copy(database, folder / DATABASE, without=LEFT_OUT)
+        archive.write(folder / DATABASE, DATABASE)
     with made.open("rb") as written:
         os.fsync(written.fileno())
     return made
@@ -180,15 +169,15 @@ async def restore(settings: Settings, file: Path | None) -> Restore:
                 advice="Check PHONEDESK_DATABASE_URL, see the how-to.",
                 key="backup_other_kind",
             )
-        made_at, parts, held = (
-            await _from_file(file, folder) if file else (None, (), await _settled(await open_database(settings)))
-        )
-        sources = _sources(settings)
-        await asyncio.to_thread(_only_user, [*sources.values(), *_queues(settings)])
-        before = await asyncio.to_thread(
-            _exchange, settings, {sources[name]: folder / name for name in parts}, datetime.now(UTC)
-        )
-        return Restore(made_at, parts, held, before)
+        new: dict[Path, Path] = {}
+        if file is not None and database is not None:
+            made_at, held = await _from_file(file, folder)
+            new[database] = folder / DATABASE
+        else:
+            made_at, held = None, await _settled(await open_database(settings))
+        await asyncio.to_thread(_only_user, [*new, *_queues(settings)])
+        before = await asyncio.to_thread(_exchange, settings, new, datetime.now(UTC))
+        return Restore(made_at, held, before)
 
 
 def _locked(settings: Settings) -> ExitStack:
@@ -213,15 +202,15 @@ def _why(error: Exception) -> Exception | str:
     return str(error) if isinstance(error, BrokenCopy) else error
 
 
-async def _from_file(file: Path, folder: Path) -> tuple[datetime, tuple[str, ...], Sequence[HeldRun]]:
-    """Unpack a back-up's databases into ``folder`` and migrate them to this release.
+async def _from_file(file: Path, folder: Path) -> tuple[datetime, Sequence[HeldRun]]:
+    """Unpack a back-up's database into ``folder`` and migrate it to this release.
 
-    Returns when the back-up was made, the names of its databases, and the runs that are held.
+    Returns when the back-up was made, and the runs that are held.
     """
     with _usable(file):
         told = await asyncio.to_thread(_unpack, file, folder)
         held = await _settled(Database(f"sqlite:///{folder / DATABASE}"), folder / DATABASE)
-        return told.made_at, told.parts, held
+        return told.made_at, held
 
 
 @contextmanager
@@ -251,7 +240,7 @@ def _other_release(file: Path, revision: str) -> ConfigInvalid:
 
 
 def _unpack(file: Path, folder: Path) -> Manifest:
-    """Unpack the databases into ``folder``. Raises an error of any kind if something is wrong with the file."""
+    """Unpack the database into ``folder``. Raises an error of any kind if something is wrong with the file."""
     if not file.is_file():
         raise OSError(EISDIR if file.is_dir() else ENOENT, "no file")
     with zipfile.ZipFile(file) as archive:
@@ -266,27 +255,26 @@ def _unpack(file: Path, folder: Path) -> Manifest:
         told = Manifest.model_validate(written)
         if told.form != FORM or told.parts != (DATABASE,):
             raise ValueError("its manifest is none of phonedesk")
-        if sorted(archive.namelist()) != sorted((MANIFEST, *told.parts)):
+        if sorted(archive.namelist()) != sorted((MANIFEST, DATABASE)):
             raise ValueError("it does not hold what its manifest says")
         needed, free = sum(info.file_size for info in found), shutil.disk_usage(folder).free
         if needed + ROOM_LEFT > free:
             raise OSError(ENOSPC, f"it takes {needed / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free")
-        for name in told.parts:
-            _unpack_part(archive, name, folder / name)
+        _unpack_database(archive, folder / DATABASE)
     return told
 
 
-def _unpack_part(archive: zipfile.ZipFile, name: str, to: Path) -> None:
-    with archive.open(name) as packed, to.open("wb") as out:
+def _unpack_database(archive: zipfile.ZipFile, to: Path) -> None:
+    with archive.open(DATABASE) as packed, to.open("wb") as out:
         start = packed.read(len(SQLITE))
         if start != SQLITE:  # checked before the rest is unpacked, which may be a zip bomb
-            raise ValueError(f"{name} is no database")
+            raise ValueError(f"{DATABASE} is no database")
         out.write(start)
         shutil.copyfileobj(packed, out)
     check(to)
     found = schema(to)
     if not found.keys() >= OURS or not set(found.values()) <= {"table", "index"}:
-        raise ValueError(f"{name} is of another program")  # ours has no triggers or views
+        raise ValueError(f"{DATABASE} is of another program")  # ours has no triggers or views
 
 
 async def _settled(db: Database, file: Path | None = None) -> Sequence[HeldRun]:

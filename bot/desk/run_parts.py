@@ -94,7 +94,9 @@ async def sweep_view(db: Database, row: RunRow) -> SweepView:
     sweeps = Sweeps(db)
     looked = await sweeps.get(row.id)
     swept = await sweeps.runs(row.id)
-    contacts = tuple([await _contact(db, one) for one in swept])
+    contacts = tuple(
+        [SweptView(one.contact, await _state(db, one), one.texts, one.message, one.run_id) for one in swept]
+    )
     return SweepView(
         looked.contacts if looked is not None else None,
         contacts,
@@ -102,10 +104,6 @@ async def sweep_view(db: Database, row: RunRow) -> SweepView:
         silent=not contacts and await _silent(db, row, looked),
         reply_to=one_contact(row.task),
     )
-
-
-async def _contact(db: Database, one: Swept) -> SweptView:
-    return SweptView(one.contact, await _state(db, one), one.texts, one.message, one.run_id)
 
 
 async def _state(db: Database, one: Swept) -> SweptState:

@@ -139,10 +139,6 @@ def _merge(into: dict[str, Any], data: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-def _nowhere(_: SettingPath) -> str:
-    return ""
-
-
 def _option_in(given: Mapping[str, Any]) -> Callable[[SettingPath], str]:
     """Return a function that names the option of a setting with its value as typed.
 
@@ -187,7 +183,7 @@ def _file() -> tuple[Mapping[str, Any], Callable[[SettingPath], str]]:
         text = file.read_text(encoding="utf-8")
         data = tomllib.loads(text)
     except (OSError, ValueError):
-        return {}, _nowhere
+        return {}, lambda _: ""
     lines = lines_of_file(text)
     return data, (lambda path: f"{file}:{lines(path)}") if lines else lambda _: str(file)
 

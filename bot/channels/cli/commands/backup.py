@@ -19,14 +19,14 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Back up the data folder into one file, even while a server runs."""
-    from bot.app.backup import back_up
+    from bot.app.backup import DATABASE, back_up
 
     settings = settings_from()
     made = run_async(lambda: back_up(settings, to))
     words = texts(settings.lang)
     if as_json:
         print_json(
-            {"file": str(made.file), "made_at": made.made_at.isoformat(), "parts": made.parts, "bytes": made.bytes}
+            {"file": str(made.file), "made_at": made.made_at.isoformat(), "parts": [DATABASE], "bytes": made.bytes}
         )
     else:
         Console().print(Text(words.get("backup.made", file=made.file, size=f"{made.bytes / 1e6:.1f}")))
@@ -37,6 +37,7 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Replace the data folder by a backup and keep the former one. No server may run meanwhile."""
+    from bot.app.backup import DATABASE
     from bot.app.backup import restore as put_back
 
     settings = settings_from()
@@ -45,7 +46,8 @@ def restore(
         held = [{"id": run.id, "task": run.task, "serial": run.serial, "status": run.status} for run in done.held]
         before = str(done.before) if done.before else None
         made_at = done.made_at.isoformat() if done.made_at else None
-        print_json({"made_at": made_at, "parts": done.parts, "held": held, "before": before})
+        parts = [DATABASE] if made_at else []
+        print_json({"made_at": made_at, "parts": parts, "held": held, "before": before})
         return
     words, console = texts(settings.lang), Console()
     if done.made_at is not None:
