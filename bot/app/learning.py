@@ -25,115 +25,93 @@ from storage.ledger import StoredLedger
 WHY = "learn"  # in the lease's row, instead of a run's id
 
 
-async def show_chat(
-    core: Core, app: AppProfile, contact: str, *, serial: str = "", here: bool = False, interruptible: bool = False
-) -> ShownChat:
-    """Open the chat with ``contact`` (``here``: take the one in front), read it and return the reading.
-
-    interruptible: Ctrl-C stops it.
-    Raises LeaseLost if another owner has the phone, AppNotFound if the app is not installed, and LearningFailed if
-    there is nothing to confirm.
-    """
-    async with _phone(core, serial, interruptible=interruptible) as (device, lease):
-        if not set(app.packages) & set(await device.packages()):
-            raise AppNotFound(
-                f"{app.name} is not on the phone {device.serial}.",
-                key="learn_no_app",
-                app=app.name,
-                phone=device.serial,
-            )
-        version = await version_of(device, app)
-        if not version:
-            said = f"The phone does not tell the version of {app.name}."
-            raise LearningFailed(said, key="learn_no_version", app=app.name)
-        learning = AppLearning(core.observer(device), app, lease)
-        read = await (learning.in_front(contact) if here else learning.open_chat(contact))
-        page, title = await core.page(device), read.chat.title
-        return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
-
-
-async def try_input(core: Core, shown: ShownChat, text: str, *, send: bool, interruptible: bool = False) -> TriedInput:
-    """Type ``text`` into the chat that a person has confirmed and delete it, and return the control that sends.
-
-    send: send the text before.
-
-    Raises LearningFailed if the chat does not look as it was confirmed.
-    """
-    async with _phone(core, shown.serial, interruptible=interruptible) as (device, lease):
-        learning = AppLearning(core.observer(device), shown.app, lease)
-        read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
-        if differs(_learnt(shown, "button"), read.look):
-            raise LearningFailed(
-                f"The chat with {shown.contact} does not look as it did when it was confirmed.",
-                advice="Begin again.",
-                key="learn_changed",
-                contact=shown.contact,
-            )
-        return await learning.type_and_delete(read, text, send=send)
-
-
-async def keep(core: Core, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-    """Store the look that a person has confirmed, beside the earlier looks of this version."""
-    ledger = StoredLedger(core.db)
-    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
-    learnt = _learnt(shown, sends_by)
-    if before is not None:
-        learnt = replace(learnt, looks=before.looks).with_look(shown.look)
-    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
-    await ledger.learn(shown.serial, learnt)
-    return learnt
-
-
-async def correct(core: Core, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
-    """Store that a part of the page was read wrongly, whatever was confirmed for this version before."""
-    ledger = StoredLedger(core.db)
-    before = await ledger.learnt(shown.serial, shown.app.key, shown.version)
-    learnt = (before or LearntApp(shown.app.key, shown.version, tree=shown.tree)).corrected(part)
-    learnt = replace(learnt, confirmed_by=person, confirmed_at=core.db.now().isoformat(timespec="seconds"))
-    await ledger.learn(shown.serial, learnt)
-    return learnt
-
-
 class CoreLearning:
     """The learning of apps on the phones of this process. Each call that needs the phone leases it and gives it back.
 
+    interruptible: Ctrl-C stops a call that needs the phone.
     Raises LeaseLost if somebody else has the phone, LearningFailed if the app cannot be learnt, and device errors.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, *, interruptible: bool = False) -> None:
         self._core = core
+        self._interruptible = interruptible
 
     async def show(self, app: AppProfile, contact: str, *, serial: str, here: bool) -> ShownChat:
-        """Read a chat, see ``show_chat``."""
-        return await show_chat(self._core, app, contact, serial=serial, here=here)
+        """Open the chat with ``contact`` (``here``: take the one in front), read it and return the reading.
 
-    async def try_reply(self, shown: ShownChat, text: str, *, send: bool) -> TriedInput:
-        """Try the input of a chat, see ``try_input``."""
-        return await try_input(self._core, shown, text, send=send)
+        Raises LeaseLost if another owner has the phone, AppNotFound if the app is not installed, and LearningFailed if
+        there is nothing to confirm.
+        """
+        async with self._phone(serial) as (device, lease):
+            if not set(app.packages) & set(await device.packages()):
+                raise AppNotFound(
+                    f"{app.name} is not on the phone {device.serial}.",
+                    key="learn_no_app",
+                    app=app.name,
+                    phone=device.serial,
+                )
+            version = await version_of(device, app)
+            if not version:
+                said = f"The phone does not tell the version of {app.name}."
+                raise LearningFailed(said, key="learn_no_version", app=app.name)
+            learning = AppLearning(self._core.observer(device), app, lease)
+            read = await (learning.in_front(contact) if here else learning.open_chat(contact))
+            page, title = await self._core.page(device), read.chat.title
+            return ShownChat(device.serial, app, version, title, here, read.look, read.tree.value, page, read.listed)
+
+    async def try_input(self, shown: ShownChat, text: str, *, send: bool) -> TriedInput:
+        """Type ``text`` into the chat that a person has confirmed and delete it, and return the control that sends.
+
+        send: send the text before.
+
+        Raises LearningFailed if the chat does not look as it was confirmed.
+        """
+        async with self._phone(shown.serial) as (device, lease):
+            learning = AppLearning(self._core.observer(device), shown.app, lease)
+            read = await (learning.in_front(shown.contact) if shown.here else learning.open_chat(shown.contact))
+            if differs(_learnt(shown, "button"), read.look):
+                raise LearningFailed(
+                    f"The chat with {shown.contact} does not look as it did when it was confirmed.",
+                    advice="Begin again.",
+                    key="learn_changed",
+                    contact=shown.contact,
+                )
+            return await learning.type_and_delete(read, text, send=send)
 
     async def keep(self, shown: ShownChat, sends_by: SendsBy, *, person: str) -> LearntApp:
-        """Store the look that a person has confirmed, see ``keep``."""
-        return await keep(self._core, shown, sends_by, person=person)
+        """Store the look that a person has confirmed, beside the earlier looks of this version."""
+        before = await StoredLedger(self._core.db).learnt(shown.serial, shown.app.key, shown.version)
+        learnt = _learnt(shown, sends_by)
+        if before is not None:
+            learnt = replace(learnt, looks=before.looks).with_look(shown.look)
+        return await self._stored(shown.serial, learnt, person)
 
     async def correct(self, shown: ShownChat, part: Part, *, person: str) -> LearntApp:
-        """Store a correction, see ``correct``."""
-        return await correct(self._core, shown, part, person=person)
+        """Store that a part of the page was read wrongly, whatever was confirmed for this version before."""
+        before = await StoredLedger(self._core.db).learnt(shown.serial, shown.app.key, shown.version)
+        learnt = (before or LearntApp(shown.app.key, shown.version, tree=shown.tree)).corrected(part)
+        return await self._stored(shown.serial, learnt, person)
+
+    async def _stored(self, serial: str, learnt: LearntApp, person: str) -> LearntApp:
+        now = self._core.db.now().isoformat(timespec="seconds")
+        learnt = replace(learnt, confirmed_by=person, confirmed_at=now)
+        await StoredLedger(self._core.db).learn(serial, learnt)
+        return learnt
+
+    @asynccontextmanager
+    async def _phone(self, serial: str) -> AsyncIterator[tuple[Device, HeldLease]]:
+        """Lease a phone, restore the settings that a run left changed, and keep it awake inside the block."""
+        device = await self._core.attached.device(serial)
+        try:
+            async with lease_of(self._core.db, device, owner=f"learn-{os.getpid()}", why=WHY) as lease:
+                with stopped_by_interrupt(lease.stop) if self._interruptible else nullcontext():
+                    await device.recover()
+                    await device.wake()
+                    async with device.kept_awake(), self._core.client_rotation.used():
+                        yield device, lease
+        finally:
+            await asyncio.shield(device.close())
 
 
 def _learnt(shown: ShownChat, sends_by: SendsBy) -> LearntApp:
     return LearntApp(shown.app.key, shown.version, sends_by, (shown.look,), shown.tree)
-
-
-@asynccontextmanager
-async def _phone(core: Core, serial: str, *, interruptible: bool) -> AsyncIterator[tuple[Device, HeldLease]]:
-    """Lease a phone, restore the settings that a run left changed, and keep it awake inside the block."""
-    device = await core.attached.device(serial)
-    try:
-        async with lease_of(core.db, device, owner=f"learn-{os.getpid()}", why=WHY) as lease:
-            with stopped_by_interrupt(lease.stop) if interruptible else nullcontext():
-                await device.recover()
-                await device.wake()
-                async with device.kept_awake(), core.client_rotation.used():
-                    yield device, lease
-    finally:
-        await asyncio.shield(device.close())

@@ -82,7 +82,7 @@ class DeskLearning(DeskService):
     async def try_reply(self, actor: Actor, key: str, text: str, *, send: bool) -> TriedChat:
         """Try the input of a chat that was read correctly, and store the control that sends if that is certain."""
         shown, _ = await self._of(actor, key, "learn.confirm")
-        tried = await self._phones().try_reply(shown, text, send=send)
+        tried = await self._phones().try_input(shown, text, send=send)
         keep_newest(self._shown, key, (shown, tried), MOST_SHOWN)
         if tried.sends_by != "button" and not tried.sent:
             return TriedChat(shown, tried, None)

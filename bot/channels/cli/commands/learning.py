@@ -13,7 +13,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.perception.page_report import report
 from agent_core.texts import say
 from bot.app.core import open_core
-from bot.app.learning import correct, keep, show_chat, try_input
+from bot.app.learning import CoreLearning
 from bot.app.settings.layers import Settings
 from bot.channels.chat.learning import result_lines, shown_lines, shown_picture
 from bot.channels.chat.texts import Texts
@@ -49,7 +49,8 @@ async def learn_in_terminal(
     words = texts(settings.lang)
     console = err if quiet else Console(soft_wrap=True)
     async with open_core(settings) as core:
-        shown = await show_chat(core, app, chat, serial=serial, here=here, interruptible=True)
+        learning = CoreLearning(core, interruptible=True)
+        shown = await learning.show(app, chat, serial=serial, here=here)
         place = marks or settings.data_dir / f"learn-{app.key}.png"
         _write_marks(place, shown, words)
         told = _told(shown, place)
@@ -60,14 +61,14 @@ async def learn_in_terminal(
         if not right:
             wrong = await _what_is_wrong(console, words, shown)
             for part in wrong:
-                await correct(core, shown, part, person=TERMINAL)
+                await learning.correct(shown, part, person=TERMINAL)
             return Exit.FAILED, {**told, "status": "wrong", "wrong": wrong}
         send = allow_send or bool(await _yes(console, words, "learn.may_send", contact=shown.contact))
-        tried = await try_input(core, shown, words.get("learn.text"), send=send, interruptible=True)
+        tried = await learning.try_input(shown, words.get("learn.text"), send=send)
         sends_by = await _confirmed(console, words, tried)
         if sends_by is None:
             return Exit.WAITING, {**told, "status": "waiting", "sends_by": tried.sends_by, "sent": tried.sent}
-        learnt = await keep(core, shown, sends_by, person=TERMINAL)
+        learnt = await learning.keep(shown, sends_by, person=TERMINAL)
         for line in result_lines(learnt, app.name_in(words.lang), tried, words):
             console.print(line)
         return Exit.OK, {**told, "status": "learnt", **_kept(learnt), "sent": tried.sent}
