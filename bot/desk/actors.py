@@ -102,6 +102,12 @@ def no_phone(serial: str) -> NotFound:
     return NotFound(said, advice=advice, key="no_phone", name=serial)
 
 
+def nothing_to_undo() -> BadRequest:
+    """Return the error for somebody who has changed nothing, or something else since."""
+    advice = "Only one's own newest change can be taken back."
+    return BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
+
+
 def role_denied(actor: Actor, least: Role) -> AccessDenied:
     """Return the error for somebody whose role is below ``least``."""
     said, advice = f"This is for the role {least}; yours is {actor.role}.", "Ask an owner for it."

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from agent_core.apps.profile import profiles
-from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of, nothing_to_undo
 from bot.desk.context import DeskService, sees
 from bot.desk.views import ContactView
 from storage.contacts import ContactRow, Contacts, ContactThere, NewContact
@@ -111,14 +111,10 @@ class DeskContacts(DeskService):
         """
         await self._allow(actor, Role.OWNER, UNDO, app=app, name=name, serial=serial)
         wanted = (app_key(app), _name(name), await self._phone(serial))
-        rows = await self._audit.done_by(actor.id, [EDIT, REMOVE])
-        row = next((row for row in rows if row.detail.get("before")), None)
-        old, new = (
-            (_stored_view(row.detail.get(key)) for key in ("before", "after")) if row is not None else (None, None)
-        )
+        change = await self._newest_change(actor, EDIT, REMOVE)
+        old, new = (_stored_view(change.get(key)) for key in ("before", "after"))
         if old is None or wanted not in [(one.app, one.name, one.serial) for one in (old, new) if one is not None]:
-            advice = "Only one's own newest change can be taken back."
-            raise BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
+            raise nothing_to_undo()
         if new is None:
             return await self._added(old)
         now = await Contacts(self._db).get(new.app, new.name, new.serial)

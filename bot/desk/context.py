@@ -185,6 +185,11 @@ class DeskService:
             entry = await self._audit.write(actor.id, actor.channel, command, detail)
             _entry.set((entry, detail))
 
+    async def _newest_change(self, actor: Actor, *commands: str) -> Mapping[str, Any]:
+        """Return what the audit log keeps of this actor's newest change by one of these commands; {} for none."""
+        rows = await self._audit.done_by(actor.id, commands)
+        return next((row.detail for row in rows if row.detail.get("before")), {})
+
     async def _count(self, actor: Actor, command: str) -> None:
         """Count a request. Raises RateLimited at the first one too many and writes the audit log, then StillLimited."""
         try:

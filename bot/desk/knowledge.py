@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from agent_core.errors import ConfigMissing
-from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of
+from bot.desk.actors import Actor, BadRequest, DoubleEntry, NotFound, Role, not_one_of, nothing_to_undo
 from bot.desk.context import DeskService
 from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, KnowledgeFile, KnowledgeStats, Tell
 from knowledge.embedded import EmbeddedKnowledge
@@ -226,10 +226,8 @@ class DeskKnowledge(DeskService):
         wanted = _id(entry_id)
         rows = await self._audit.done_by(actor.id, [EDIT, DELETE, REJECT, UNDO])
         row = next((row for row in rows if row.command == UNDO or row.detail.get("before")), None)
-        advice = "Only one's own newest change can be taken back."
-        over = BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
         if row is None or row.command == UNDO or row.detail.get("entry") != wanted:
-            raise over
+            raise nothing_to_undo()
         before = Entry.model_validate(row.detail["before"])
         now = await self._store.get(wanted)
         if _content(now) != row.detail.get("after"):

@@ -15,7 +15,7 @@ from agent_core.loop.tasks import NO_RULES, TaskRules, check_rules, check_task
 from agent_core.policies import PolicyName
 from agent_core.session import Session
 from agent_core.texts import kept_language
-from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, no_phone, not_one_of
+from bot.desk.actors import Actor, BadRequest, ChatRef, NotFound, Role, no_phone, not_one_of, nothing_to_undo
 from bot.desk.context import DeskContext, DeskService, chat_data, chat_ref, sees
 from bot.desk.run_parts import left_now
 from bot.desk.runs import DeskRuns, check_tags
@@ -264,11 +264,9 @@ class DeskSchedules(DeskService):
         row = await self._named(schedule_id)
         if row is None:
             return await self._put_back(schedule_id)
-        edits = await self._audit.done_by(actor.id, [EDIT])
-        newest = next((edit.detail for edit in edits if edit.detail.get("before")), None)
-        if newest is None or newest["schedule"] != str(row.id):
-            advice = "Only one's own newest change can be taken back."
-            raise BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
+        newest = await self._newest_change(actor, EDIT)
+        if newest.get("schedule") != str(row.id):
+            raise nothing_to_undo()
         if any(getattr(row, name) != value for name, value in newest["after"].items()):
             said = f"The schedule {row.id} was changed since."
             raise BadRequest(

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent_core.texts import Listed
-from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of
+from bot.desk.actors import Actor, BadRequest, NotFound, Role, not_one_of, nothing_to_undo
 from bot.desk.audit import AuditNames, audit_names, audit_view, refused_view
 from bot.desk.context import TELEGRAM, DeskService, chat_ref, own_chats
 from bot.desk.keys import program_names
@@ -186,12 +186,10 @@ class DeskTeam(DeskService):
         """Undo this owner's newest removal, and return the person. Raises BadRequest if that was of another person."""
         wanted = person_id.strip().lstrip("#")
         await self._allow(actor, Role.OWNER, UNDO, person=wanted)
-        rows = await self._audit.done_by(actor.id, [REMOVE])
-        row = next((row for row in rows if row.detail.get("before")), None)
-        if row is None or str(row.detail["before"].get("id")) != wanted:
-            advice = "Only one's own newest removal can be taken back."
-            raise BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
-        before = _person_row(row.detail["before"])
+        stored = (await self._newest_change(actor, REMOVE)).get("before", {})
+        if not stored or str(stored["id"]) != wanted:
+            raise nothing_to_undo()
+        before = _person_row(stored)
         if not await People(self._db).restore(before):
             raise BadRequest(f"{before.name} is in again.", advice="See /people.", key="in_again", name=before.name)
         return await self._view(before)
