@@ -71,7 +71,7 @@ class DeskHistory(DeskService):
 
     async def run(self, actor: Actor, name: str) -> RunView:
         """Return one run."""
-        return await self._view(await self._asked(actor, "history open", name))
+        return await self._runs.known((await self._asked(actor, "history open", name)).id)
 
     async def replay(self, actor: Actor, name: str = "") -> ReplayView:
         """Return a run to look at again; without a name the newest one."""
@@ -82,7 +82,7 @@ class DeskHistory(DeskService):
         gone = not pictured and bool(steps)
         parts = await self._parts(actor, row)
         shown = {event.data["index"]: event.id for event in pictured if event.kind == "step"}
-        return ReplayView(number, await self._view(row), tuple(steps), len(pictured), gone, parts, shown)
+        return ReplayView(number, await self._runs.known(row.id), tuple(steps), len(pictured), gone, parts, shown)
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
         """Return all stored records of a run, for an owner. Raises BadRequest if there are none left."""
@@ -102,7 +102,7 @@ class DeskHistory(DeskService):
             if event.kind == "step" and event.picture_id is not None
         }
         steps = await recorded_steps(self._db, session, shown)
-        return RecordingView(await History(self._db).number_of(row.id), await self._view(row), session, steps)
+        return RecordingView(await History(self._db).number_of(row.id), await self._runs.known(row.id), session, steps)
 
     async def film(self, run_id: str, *, most: int) -> MediaView:
         """Return at most ``most`` pictures of a run, spread over it. Checks no rights: ``replay`` has checked them."""
@@ -120,7 +120,7 @@ class DeskHistory(DeskService):
         kept = {event.data.get("index") for event in pictured if event.picture_id is not None and event.kind == "step"}
         return MediaView(
             await History(self._db).number_of(run_id),
-            await self._view(row),
+            await self._runs.known(row.id),
             tuple(frames),
             left_out=tuple(step.index for step in steps if step.index in kept - seen),
             gone=tuple(step.index for step in steps if step.index not in kept | seen),
@@ -149,12 +149,6 @@ class DeskHistory(DeskService):
             return ()
         numbered = [NumberedRun(await History(self._db).number_of(part.id), part) for part in its]
         return await self._listed(numbered, await self._book())
-
-    async def _view(self, row: RunRow) -> RunView:
-        view = await self._runs.get(row.id)
-        if view is None:
-            raise NotFound(f"The run {row.id} is gone.", key="no_run", name=row.id)
-        return view
 
     async def _pictured(self, run_id: str) -> list[EventRow]:
         """Return the run's events that may have a picture, in their order, without duplicates."""

@@ -107,10 +107,7 @@ class DeskRuns(DeskService):
             chat=chat_data(chat) if chat else None,
             key=key,
         )
-        view = await self.get(run_id)
-        if view is None:
-            raise _no_run(run_id)
-        return view
+        return await self.known(run_id)
 
     async def stop(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Stop a run, and return it; None if there is nothing to stop. Raises NotFound if the id names no run.
@@ -247,6 +244,13 @@ class DeskRuns(DeskService):
             if row.options.get("kind") == KIND:
                 return await sweep_run(self._db, view, row)
             return view
+
+    async def known(self, run_id: str) -> RunView:
+        """Return the run as ``get`` does. Raises NotFound if there is none."""
+        view = await self.get(run_id)
+        if view is None:
+            raise _no_run(run_id)
+        return view
 
     async def _run_view(self, row: RunRow, away: _Away = _NOT_AWAY) -> RunView:
         """Return the view of a run. ``away``: what ``_away`` has found, if it was asked."""
