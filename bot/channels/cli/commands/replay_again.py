@@ -22,7 +22,7 @@ from bot.channels.cli.terminal.console import Console, Text, err, print_json, wa
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
 from bot.tools.replay.dry_run import Comparison, PictureLikeness, ReplayedStep, try_again
-from bot.tools.replay.redaction import covered
+from bot.tools.replay.recording import covered
 from bot.tools.replay.words import action_of
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from bot.channels.cli.terminal.console import Console, Text, err, print_data, pr
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
 from bot.desk.history_views import HistoryAsked, RecordedStep
-from bot.tools.replay.export import lines_of
-from bot.tools.replay.redaction import covered
+from bot.tools.replay.recording import covered, lines_of
 from bot.tools.replay.timings import PARTS, Timings, timings_of
 
 if TYPE_CHECKING:

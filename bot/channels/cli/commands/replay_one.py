@@ -31,7 +31,7 @@ from bot.desk.history_views import (
     RecordingView,
     ReplayView,
 )
-from bot.tools.replay.redaction import covered
+from bot.tools.replay.recording import covered
 from bot.tools.replay.words import (
     action_of,
     facts_of,

@@ -9,7 +9,7 @@ from agent_core.session import Session, StepRecord
 from bot.desk.history_views import RecordedStep, RecordingView
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.dry_run import messages_for
-from bot.tools.replay.redaction import covered
+from bot.tools.replay.recording import covered
 
 
 def test_no_other_model_is_told_a_secret_of_a_step_before() -> None:

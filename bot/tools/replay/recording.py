@@ -1,23 +1,74 @@
-"""Exports runs as lines of JSON, one per step: for analysis, and for training.
+"""A recording as it leaves the desk: covered, for people and other models; and as lines of JSON, one per step, for
+analysis and training.
 
-Fields keep their meaning within ``FORM``; new ones may be added. docs/how-to/look-at-a-run.md lists them all.
+What is stored is raw. Fields of a line keep their meaning within ``FORM``; new ones may be added.
+docs/how-to/look-at-a-run.md lists them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from agent_core.actions import parse_reply
 from agent_core.actions.parse import Dialect
 from agent_core.errors import ActionParseError
-from agent_core.loop.trajectory import ModelRequest, with_pictures
+from agent_core.loop.trajectory import (
+    ModelRequest,
+    covered_messages,
+    covered_picture,
+    covered_request,
+    secrets_of,
+    with_pictures,
+)
 from agent_core.model.profile import model_profiles
 from agent_core.model.prompt import tools_of
 from agent_core.perception.readings import Reading
+from agent_core.perception.redaction import Secrets, covered_text, figures_in, tells_secret
+from agent_core.session import Session, StepRecord
 from agent_core.texts import Lang
 from bot.app.escapes import to_json
 from bot.desk.history_views import RecordedStep, RecordingView
+
+WORDS = ("thinking", "reply", "result", "followed")  # a step's texts that are part of later requests
+
+
+def covered(view: RecordingView) -> RecordingView:
+    """Return the same run with secrets covered, in pictures and in everything that a model was or will be asked."""
+    secrets, raw = Secrets(), [step.asked for step in view.steps if step.asked and step.asked.raw]
+    for asked in raw:
+        secrets |= secrets_of(asked)
+    steps = tuple(_covered(step, secrets) for step in view.steps) if raw else view.steps
+    return replace(view, steps=steps, session=_covered_past(view.session, secrets))
+
+
+def _covered_past(session: Session, secrets: Secrets) -> Session:
+    """Cover the past in another model's prompt: it is written from the steps, which are stored as they were."""
+    told = [text for step in session.steps for text in _words(step) if tells_secret(text, step.package)]
+    if not (secrets := secrets | figures_in(told)):
+        return session
+    steps = [
+        step.model_copy(
+            update={name: covered_text(text, secrets) for name, text in zip(WORDS, _words(step), strict=True)}
+        )
+        for step in session.steps
+    ]
+    return session.model_copy(update={"steps": steps})
+
+
+def _words(step: StepRecord) -> tuple[str, ...]:
+    return tuple(getattr(step, name) for name in WORDS)
+
+
+def _covered(step: RecordedStep, secrets: Secrets) -> RecordedStep:
+    if step.asked is None:
+        return step
+    # Words from one screen may be in the messages of a later one.
+    messages = tuple(covered_messages(step.messages, step.asked, secrets))
+    picture = covered_picture(step.picture, step.asked) if step.picture else None
+    return replace(step, asked=covered_request(step.asked, secrets), messages=messages, picture=picture)
+
 
 FORM = 1
 Link = Callable[[RecordedStep], str]
