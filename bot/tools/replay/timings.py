@@ -45,9 +45,6 @@ class Timings:
     tokens_out: int
     phases: tuple[Phase, ...]
 
-    def phase(self, name: str) -> Phase | None:
-        return next((phase for phase in self.phases if phase.name == name), None)
-
 
 def timings_of(runs: Sequence[Sequence[StepRecord]]) -> Timings:
     """Summarise the steps of each of ``runs``."""

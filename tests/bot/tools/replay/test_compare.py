@@ -62,12 +62,9 @@ def test_timings() -> None:
     ]
     found = timings_of([steps[:2], steps[2:]])
     assert (found.runs, found.steps, found.asked, found.tokens_in, found.tokens_out) == (2, 3, 2, 10, 1)
+    _, whole, odd = found.phases
     assert [phase.name for phase in found.phases] == ["model", "step", "odd"]
-    whole = found.phase("step")
-    assert whole is not None
     assert (whole.count, whole.total, whole.mean) == (3, 12.0, 4.0)
     assert (whole.least, whole.most, whole.deviation) == (2.0, 6.0, 2.0)
-    odd = found.phase("odd")
-    assert odd is not None
     assert (odd.count, odd.deviation) == (1, 0.0)
     assert timings_of([]).phases == ()
