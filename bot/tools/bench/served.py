@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -21,7 +20,7 @@ from bot.app.settings.loading import load
 from bot.channels.cli.terminal.console import print_json
 from bot.desk.actors import Actor, Role
 from bot.desk.context import CONSOLE
-from bot.tools.bench.usage import ProcessUsage, usage
+from bot.tools.bench.usage import usage
 from storage.runs import RunRow
 
 LOOK_SECONDS = 0.05
@@ -71,9 +70,9 @@ class Seen(BaseModel):
     peak: float
     descriptors: int
     threads: int
-    reads: int = 0
-    writes: int = 0
-    runs: list[RunSeen] = []
+    reads: int
+    writes: int
+    runs: list[RunSeen]
 
 
 async def _do(running: Server, order: BenchRun) -> Seen:
@@ -94,8 +93,18 @@ async def _do(running: Server, order: BenchRun) -> Seen:
         await _look(running, order.idle, order.live)
     else:
         await asyncio.sleep(order.idle)
-    held = _seen(loop.time() - begun, before, usage(), seen)
-    return held.model_copy(update={"reads": db.reads - reads - looks, "writes": db.writes - writes})
+    seconds, after = loop.time() - begun, usage()
+    return Seen(
+        seconds=seconds,
+        cpu=after.cpu - before.cpu,
+        resident=after.resident,
+        peak=after.peak,
+        descriptors=after.descriptors,
+        threads=after.threads,
+        reads=db.reads - reads - looks,
+        writes=db.writes - writes,
+        runs=seen,
+    )
 
 
 async def _look(running: Server, seconds: float, rate: float) -> None:
@@ -127,23 +136,7 @@ def _run(row: RunRow, serial: str, task: str) -> RunSeen:
         phone=row.serial,
         status=row.status,
         message=row.message,
-        delay=_between(row.created_at, row.started_at),
-    )
-
-
-def _between(first: datetime, second: datetime | None) -> float | None:
-    return None if second is None else (second - first).total_seconds()
-
-
-def _seen(seconds: float, before: ProcessUsage, after: ProcessUsage, runs: list[RunSeen]) -> Seen:
-    return Seen(
-        seconds=seconds,
-        cpu=after.cpu - before.cpu,
-        resident=after.resident,
-        peak=after.peak,
-        descriptors=after.descriptors,
-        threads=after.threads,
-        runs=runs,
+        delay=(row.started_at - row.created_at).total_seconds() if row.started_at is not None else None,
     )
 
 
@@ -158,20 +151,16 @@ async def _lines() -> asyncio.StreamReader:
     return reader
 
 
-def _say(data: Any) -> None:
-    print_json(data, indent=None)
-
-
 async def main() -> None:
     settings = load()
     logs.configure(settings.log_level)  # to standard error, because standard output is read by the parent
     orders = await _lines()
     async with pictures_given_back(), server(settings, load) as running:
         await _until_there(running, len(settings.device.connect))
-        _say({"up": True})
+        print_json({"up": True}, indent=None)
         async for line in orders:
             seen = await _do(running, BenchRun.model_validate_json(line))
-            _say(seen.model_dump(mode="json"))
+            print_json(seen.model_dump(mode="json"), indent=None)
 
 
 if __name__ == "__main__":
