@@ -25,8 +25,8 @@ from agent_core.perception.observer import Observer
 from agent_core.perception.reader import ScreenReader
 from agent_core.ports import Record
 from agent_core.session import Answer, Question, QuestionKind, Session
-from bot.tools.eval.scripted import entry
 from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import TreeMode
 from simulator.phone.server import serve
@@ -88,7 +88,9 @@ class Range:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shooting_range(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Range]:
     base = await open_knowledge(Path(tmp_path_factory.mktemp("base")) / "base.sqlite3")
-    await base.add_all([entry(n, asked, text, ()) for n, (asked, text) in enumerate(BASE.items(), start=1)])
+    await base.add_all(
+        [Entry(id=f"k{n}", question=asked, answer=text) for n, (asked, text) in enumerate(BASE.items(), start=1)]
+    )
     async with adb_server() as adb, await open_adb(port=adb.port) as server:
         yield Range(server, base)
     await base.close()

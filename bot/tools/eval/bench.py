@@ -19,8 +19,9 @@ from bot.app.settings.loading import load
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
 from bot.tools.eval.scenario import EntryPart, EvalScenario, Mode
-from bot.tools.eval.scripted import EvalModel, FaultyKnowledge, ScriptedPeople, WatchedModel, entry
+from bot.tools.eval.scripted import EvalModel, FaultyKnowledge, ScriptedPeople, WatchedModel
 from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
 from scheduler.runs.service import RunService
 from simulator.model.server import MODEL_NAME
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS
@@ -148,7 +149,10 @@ class Bench:
 
 async def _fill(core: Core, entries: Sequence[EntryPart]) -> None:
     if isinstance(core.knowledge, EmbeddedKnowledge):
-        rows = [entry(n, part.question, part.answer, part.aliases) for n, part in enumerate(entries, start=1)]
+        rows = [
+            Entry(id=f"k{number}", question=part.question, answer=part.answer, aliases=tuple(part.aliases))
+            for number, part in enumerate(entries, start=1)
+        ]
         await core.knowledge.add_all(rows)
 
 

@@ -30,7 +30,6 @@ from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
 from bot.desk.views import QuestionView
 from bot.tools.eval.scenario import ChooserPart, KnowledgeFaultsPart, PersonPart, ReplyPart
-from knowledge.embedded import Entry
 from scheduler.runs.human import StoredHuman
 from simulator.model.reading import BadRequest, ChatRequest, View
 from simulator.model.server import DemoModel
@@ -204,11 +203,6 @@ class FaultyKnowledge:
 
     async def close(self) -> None:
         await self._base.close()
-
-
-def entry(number: int, question: str, answer: str, aliases: Sequence[str]) -> Entry:
-    """Return the entry of a file; the same number gives the same id."""
-    return Entry(id=f"k{number}", question=question, answer=answer, aliases=tuple(aliases))
 
 
 class ScriptedPeople:
