@@ -29,7 +29,7 @@ from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 60.0  # at the start, a tick later than this was missed; a restart takes less
 LATE_GRACE_SECONDS = 300.0  # the same while the process runs (a stall, a laptop that slept)
-# The longest time between two checks. A change by another process is seen within ``storage.engine.PULSE_SECONDS``.
+# The longest time between two checks. A change by another process is seen within ``storage.signals.PULSE_SECONDS``.
 REFRESH_SECONDS = 30.0
 QUEUED_SECONDS = 2.0  # how soon a tick that waits for the run before it is checked again
 JUMP = timedelta(minutes=2)  # how far a machine's time may go back unnoticed; hosts differ by less

@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_core.ports import AnswerEvent, Record
 from storage.engine import Database
 from storage.events import append_event
+from storage.failures import shielded
 from storage.ids import AlreadyMade, remember
 from storage.leases import hold_turn
 from storage.runs.rows import FINAL
-from storage.shielded import shielded
 from storage.tables import answers, events, runs
 
 PLANNED, TYPING, SENDING, SENT = "planned", "typing", "sending", "sent"

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.people import ROLES
-from storage.shielded import shielded
 from storage.tables import api_keys
 
 PREFIX = "pdk_"

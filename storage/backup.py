@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.events import skip_event_ids
+from storage.failures import shielded
 from storage.runs import ACTIVE, Runs
-from storage.shielded import shielded
 from storage.tables import clocks, hosts, leases, metadata, runs
 
 BUSY_SECONDS = 30.0

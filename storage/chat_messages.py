@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import chat_messages
 
 

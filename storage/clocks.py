@@ -7,8 +7,8 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.leases import LEASE_SECONDS, fresh
-from storage.shielded import shielded
 from storage.tables import clocks
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.api_keys import RANDOM_BYTES, hash_of
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import console_sessions
 
 LINK, SESSION = "link", "session"

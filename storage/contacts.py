@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from agent_core.session import RowMark
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import chosen_rows, contacts
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -25,11 +24,13 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.url import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from agent_core.errors import ConfigInvalid, RateLimited
-from storage.tables import metadata
+from agent_core.errors import RateLimited
+from storage.failures import DatabaseAway, reached
+from storage.migrations import revision_of, upgrade
+from storage.signals import Signal, Signals
 
 if TYPE_CHECKING:
     from sqlalchemy.pool import QueuePool
@@ -42,124 +43,16 @@ Clock = Callable[[], datetime]
 
 BUSY_SECONDS = 30
 MISSED_SECONDS = 5.0  # the longest wait for a signal before the data is read again anyway
-PULSE_SECONDS = 0.5  # how soon a change by another process is seen
 AWAY_SECONDS = 0.5  # between two tries to reach a database that is away
 CLOSING_SECONDS = 10.0  # how long ``close`` waits for busy connections
 LAST_SECONDS = 0.5  # how long SQLite waits for another writer if no time is left; attempts are put back then
 SHRINK_PAGES = 500  # 2 MB: nobody else can write for some milliseconds
-MIGRATIONS = Path(__file__).parent / "migrations"
-LONGEST_REVISION = 40  # characters of a revision that are shown
 MIGRATION_LOCK = 7_406_101  # PostgreSQL advisory lock: only one process migrates
 EVENT_LOCK = 7_406_102  # PostgreSQL advisory lock: events get their numbers in the order of the commits
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-# Primary result codes of SQLite, and classes of PostgreSQL's SQLSTATE, of errors that may pass.
-_SQLITE_AWAY = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PROTOCOL,
-}
-_POSTGRES_AWAY = ("08", "53", "57P", "58")  # connection, resources, shutting down or starting, its own disk
-
-
-# Alembic's own table; see its ``MigrationContext``.
-_VERSIONS = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
-
-
-def _revisions() -> set[str]:
-    """Return the revisions of the tables, which the files of the migrations are named after."""
-    return {path.stem.partition("_")[0] for path in MIGRATIONS.glob("versions/2*.py")}
-
-
-class OtherRelease(ConfigInvalid):
-    """The tables are those of another release, and this one cannot migrate them."""
-
-    def __init__(self, revision: str, name: str) -> None:
-        self.revision = revision
-        super().__init__(
-            f"The database {name} was made by another release of phonedesk (version {revision}).",
-            advice="Update phonedesk if that release was a later one; else name another database.",
-            key="database_other_release",
-            name=name,
-            revision=revision,
-        )
-
-
-class DatabaseAway(ConnectionError):
-    """The database cannot be reached, or the connection to it broke."""
-
-
-def is_away(error: BaseException | None) -> bool:
-    """Tell whether the database failed now but may work later: it is gone, locked, or its disk is full.
-
-    As a rule nothing was written then. The one exception is a connection that was lost during the commit. Errors of
-    other files, phones and services do not count, and neither does a wrong statement.
-    """
-    if isinstance(error, DatabaseAway):
-        return True
-    if not isinstance(error, DBAPIError):
-        return False
-    if error.connection_invalidated or _has_away_code(error.orig):
-        return True
-    return isinstance(error, InterfaceError) and not isinstance(error.orig, sqlite3.Error)
-
-
-def _has_away_code(error: BaseException | None) -> bool:
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in _SQLITE_AWAY  # the higher bits are details of the same code
-    return str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRES_AWAY)
-
-
-def lost_to_another(error: BaseException) -> bool:
-    """Tell whether PostgreSQL rolled back a transaction in favour of another (a deadlock).
-
-    It may be retried at once.
-    """
-    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in {"40P01", "40001"}
-
-
-class Waiter:
-    """A waiter for the next notification after it was made."""
-
-    def __init__(self, event: asyncio.Event, watch: Callable[[], None]) -> None:
-        self._event = event
-        self._watch = watch
-
-    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109 - a timeout is an answer here, not an error
-        """Return True if it was notified within ``timeout`` seconds."""
-        self._watch()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._event.wait()
-            return True
-        return False
-
-
-class Signal:
-    """A signal that wakes waiting tasks of this process.
-
-    Take the waiter before reading the data, so that no change is missed in between. ``watch`` is called when a task
-    waits: a database's signals are also notified when another process has changed something (``Database.signal``).
-    """
-
-    def __init__(self, watch: Callable[[], None] = lambda: None) -> None:
-        self._event = asyncio.Event()
-        self._watch = watch
-
-    def notify(self) -> None:
-        self._event.set()
-        self._event = asyncio.Event()
-
-    def waiter(self) -> Waiter:
-        return Waiter(self._event, self._watch)
 
 
 def database_url(url: str | URL) -> URL:
@@ -256,10 +149,7 @@ class Database:
         self._ends_at: float | None = None  # in the loop's time: nothing waits for the database after this
         self.away_since: datetime | None = None  # since when no transaction can begin
         self._reads_only = False  # whether only writes have failed since then
-        self._signals: defaultdict[str, Signal] = defaultdict(lambda: Signal(self._watch))
-        self._watching: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()  # ends the pulse between two queries: a cancelled query loses its connection
-        self._seen: int | str | None = None  # the last value of ``_version``; a new value means a change
+        self._signals = Signals(self._version)
         self.reads = self.writes = 0  # transactions begun
         # Writers of one process wait here instead of polling for SQLite's lock.
         self._writing = asyncio.Lock()
@@ -302,30 +192,9 @@ class Database:
         """Return the signal of a subject: ``events``, ``questions``, ``runs``, ``schedules``, ``phone_requests``.
 
         Code that changes something in this process notifies it. A change by another process is seen within
-        ``PULSE_SECONDS`` while anybody waits. Then every signal is notified, because the subject of the change is
-        unknown.
+        ``storage.signals.PULSE_SECONDS`` while anybody waits, whatever its subject.
         """
-        return self._signals[subject]
-
-    def _watch(self) -> None:
-        """Watch the database for changes by other processes, from now until it is closed."""
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._pulse(), name="database-pulse")
-
-    async def _pulse(self) -> None:
-        while not self._closing.is_set():
-            try:
-                before, self._seen = self._seen, await self._version()
-            except Exception as error:  # noqa: BLE001 - changes are seen once the database can be read again
-                if not is_away(error):
-                    log.warning("database_not_watched", error=repr(error))
-            else:
-                if self._seen != before:
-                    for signal in self._signals.values():
-                        signal.notify()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(PULSE_SECONDS):
-                    await self._closing.wait()
+        return self._signals.of(subject)
 
     async def _version(self) -> int | str:
         """Return a value that changes when another process has changed something.
@@ -336,7 +205,7 @@ class Database:
         """
         if self.is_sqlite:
             async with self._writing, self._writer.connect() as connection:
-                return await _number(await _driver(connection), "PRAGMA data_version")
+                return await (await _driver(connection)).number("data_version")
         async with self.read() as connection:
             return str((await connection.execute(sa.text("SELECT pg_current_snapshot()::text"))).scalar_one())
 
@@ -428,7 +297,7 @@ class Database:
         while True:
             async with AsyncExitStack() as stack:
                 try:
-                    with _reached(OSError):
+                    with reached(OSError):
                         connection = await self._begin(stack, write=write, full=full)
                 except (DBAPIError, DatabaseAway) as error:
                     self._is_away(error, write=write)
@@ -436,7 +305,7 @@ class Database:
                         raise
                 else:
                     self._is_back(write=write)
-                    with _reached(ConnectionError, TimeoutError):
+                    with reached(ConnectionError, TimeoutError):
                         yield connection
                         await stack.aclose()  # commits
                     return
@@ -489,38 +358,12 @@ class Database:
         async with self.write() as connection:
             if not self.is_sqlite:
                 await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
-            await connection.run_sync(self._upgrade)
-
-    def _upgrade(self, connection: sa.Connection) -> None:
-        found, newest = self._check(connection), max(_revisions())
-        if found == newest:
-            return
-        if not found:  # what the migrations arrive at; Alembic takes a tenth of a start
-            metadata.create_all(connection, checkfirst=False)
-            _VERSIONS.create(connection, checkfirst=True)
-            connection.execute(sa.insert(_VERSIONS).values(version_num=newest))
-            return
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+            await connection.run_sync(upgrade, self.url.render_as_string())
 
     async def revision(self) -> str:
         """Return the revision of the tables, "" if there are none. Raises OtherRelease as ``migrate`` does."""
         async with self.read() as connection:
-            return await connection.run_sync(self._check)
-
-    def _check(self, connection: sa.Connection) -> str:
-        if not sa.inspect(connection).has_table(_VERSIONS.name):
-            return ""
-        found, known = connection.execute(sa.select(_VERSIONS.c.version_num)).scalars().all(), _revisions()
-        for revision in found:
-            if revision not in known:
-                raise OtherRelease(str(revision)[:LONGEST_REVISION], self.url.render_as_string())
-        return " ".join(found)
+            return await connection.run_sync(revision_of, self.url.render_as_string())
 
     async def _use_wal(self) -> None:
         """Switch the file to WAL, which stays set. Two processes that do so at once do not wait for each other."""
@@ -546,14 +389,7 @@ class Database:
         if not self.is_sqlite:
             return 0
         async with self._writing, self._writer.connect() as connection:
-            driver = await _driver(connection)
-            free = await _number(driver, "PRAGMA freelist_count")
-            if free:
-                await driver.in_thread(f"PRAGMA incremental_vacuum({pages})")
-            given = free - await _number(driver, "PRAGMA freelist_count")
-            if not given:
-                await driver.in_thread("PRAGMA wal_checkpoint(TRUNCATE)")
-            return given
+            return await (await _driver(connection)).shrink(pages)
 
     async def close(self) -> None:
         """Close all connections. The database may be used again afterwards.
@@ -562,48 +398,19 @@ class Database:
         made, the pool forgets the connection and its thread stays: the process would never end, or the thread would
         fail because the loop is closed before it. So the threads are ended here.
         """
-        self._closing.set()
-        try:
-            await self._close()
-        finally:
-            self._closing.clear()
-
-    async def _close(self) -> None:
-        if self._watching is not None:
-            watching, self._watching = self._watching, None
-            await asyncio.wait([watching], timeout=CLOSING_SECONDS)
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-        pools = [cast("QueuePool", engine.pool) for engine in self.engines]
-        for engine in self.engines:
-            await engine.dispose()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSING_SECONDS):
-                while any(pool.checkedout() for pool in pools):  # noqa: ASYNC110 - the pool notifies nobody
-                    await asyncio.sleep(0.01)
-        ended = [connection.stop() for connection in self._opened if connection._running]
-        if ended:
-            await asyncio.wait(filter(None, ended), timeout=CLOSING_SECONDS)
-
-
-@contextmanager
-def _reached(*errors: type[OSError]) -> Iterator[None]:
-    """Raise DatabaseAway for a driver's error that means it did not reach its database, or lost it."""
-    try:
-        yield
-    except DatabaseAway:
-        raise
-    except Exception as error:
-        if isinstance(error, errors) or (not isinstance(error, DBAPIError) and _has_away_code(error)):
-            raise DatabaseAway(str(error) or type(error).__name__) from error
-        raise
+        async with self._signals.closed():
+            pools = [cast("QueuePool", engine.pool) for engine in self.engines]
+            for engine in self.engines:
+                await engine.dispose()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    while any(pool.checkedout() for pool in pools):  # noqa: ASYNC110 - the pool notifies nobody
+                        await asyncio.sleep(0.01)
+            ended = [connection.stop() for connection in self._opened if connection._running]
+            if ended:
+                await asyncio.wait(filter(None, ended), timeout=CLOSING_SECONDS)
 
 
 async def _driver(connection: AsyncConnection) -> Connection:
     """Return the connection of our driver for SQLite."""
     return cast("Connection", (await connection.get_raw_connection()).driver_connection)
-
-
-async def _number(driver: Connection, pragma: str) -> int:
-    ((value,),) = await driver.in_thread(pragma)
-    return int(value)

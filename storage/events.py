@@ -10,9 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from storage.engine import EVENT_LOCK, MISSED_SECONDS, Database, Waiter
+from storage.engine import EVENT_LOCK, MISSED_SECONDS, Database
+from storage.failures import shielded
 from storage.leases import hold_turn
-from storage.shielded import shielded
+from storage.signals import Waiter
 from storage.tables import consumers, events, pictures
 
 SAME_WITHIN = 4  # events with a picture that are compared
@@ -221,7 +222,7 @@ class Events:
 
 class EventLogReader:
     """Reads the event log from a position on, and waits for more. Events of other processes come within
-    ``storage.engine.PULSE_SECONDS``.
+    ``storage.signals.PULSE_SECONDS``.
 
     position: the id of the last event that was handled. Whoever reads moves it; what stays behind it comes again.
     """

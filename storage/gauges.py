@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.hosts import ENDED, USABLE
 from storage.inbox import NEW
 from storage.leases import LEASE_SECONDS
@@ -18,7 +19,6 @@ from storage.model_usage import Used
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
-from storage.shielded import shielded
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules
 
 LOST = "lost"  # the state of a host without a fresh heartbeat

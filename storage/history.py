@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from agent_core.session import WAITS_ELSEWHERE
 from storage.answers import SENT, page_of
 from storage.engine import Database
+from storage.failures import shielded
 from storage.questions import OPEN
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, RunRow
 from storage.runs.rows import LISTED
-from storage.shielded import shielded
 from storage.tables import answers, questions, runs, sweeps
 
 _ASKS = runs.c.id.in_(sa.select(questions.c.run_id).where(questions.c.state == OPEN))

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.leases import LEASE_SECONDS
 from storage.runs.rows import QUEUED
-from storage.shielded import shielded
 from storage.tables import contacts, host_phones, hosts, phone_addresses, phone_requests, phones, runs, schedules
 
 UP, DRAINING, ENDED = "up", "draining", "ended"

@@ -9,7 +9,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import inbox
 
 NEW, DONE, FAILED = "new", "done", "failed"

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from storage.api_keys import NameTaken
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import incoming_webhooks
 from storage.webhooks import OVERLAP
 

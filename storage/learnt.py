@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from agent_core.apps.learnt import LearntApp
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import app_labels, learnt_apps
 
 _DATA = TypeAdapter(LearntApp)

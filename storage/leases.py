@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.errors import LeaseLost
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import leases, runs
 
 

@@ -15,12 +15,12 @@ from agent_core.ports import LedgerConflict, LedgerRow, MessageKey, Provenance, 
 from agent_core.session import Elsewhere, Question, RowMark
 from storage.contacts import ChosenRows
 from storage.engine import Database
+from storage.failures import shielded
 from storage.history import History
 from storage.learnt import AppLabels, LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
 from storage.runs import STOPPED, WAITING, Runs
-from storage.shielded import shielded
 from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
 

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import model_days, model_minutes
 
 KEPT = timedelta(minutes=5)  # how long minutes that are over are kept

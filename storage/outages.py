@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.events import append_event
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import events, watched
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import cards, outbox
 
 PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import audit, pairing_codes, people
 
 ROLES = ("viewer", "operator", "owner")

@@ -15,9 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.leases import LEASE_SECONDS, fresh
 from storage.runs import RUNNING
-from storage.shielded import shielded
 from storage.tables import planner_items, planner_sessions, plans, runs
 
 

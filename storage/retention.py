@@ -11,11 +11,11 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.inbox import NEW
 from storage.outbox import PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL
-from storage.shielded import shielded
 from storage.tables import (
     audit,
     chat_messages,

@@ -116,6 +116,21 @@ class Connection(aiosqlite.Connection):
         """Do a statement in the thread, to its end, and return its rows."""
         return await self.call(partial(self._to_its_end, sql))
 
+    async def number(self, pragma: str) -> int:
+        """Return the value of a pragma that is a number."""
+        ((value,),) = await self.in_thread(f"PRAGMA {pragma}")
+        return int(value)
+
+    async def shrink(self, pages: int) -> int:
+        """Give up to ``pages`` free pages back to the disk, and return how many; if there is none, empty the WAL."""
+        free = await self.number("freelist_count")
+        if free:
+            await self.in_thread(f"PRAGMA incremental_vacuum({pages})")
+        given = free - await self.number("freelist_count")
+        if not given:
+            await self.in_thread("PRAGMA wal_checkpoint(TRUNCATE)")
+        return given
+
     def _to_its_end(self, sql: str) -> list[Any]:
         with self._patience():
             return self._conn.execute(sql).fetchall()

@@ -10,8 +10,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.runs import FAILED
-from storage.shielded import shielded
 from storage.tables import answers, events, questions, runs, sweeps
 
 

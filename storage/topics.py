@@ -8,7 +8,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import topics
 
 

@@ -9,8 +9,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.leases import hold_turn
-from storage.shielded import shielded
 from storage.tables import trajectories, trajectory_pictures
 
 LEVEL = 6  # zlib level; it stores a request of 9 KB in a third of that, in 0.2 ms

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
+from storage.failures import shielded
 from storage.ids import AlreadyMade, made_under, remember
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun
 from storage.runs.changes import insert_run
 from storage.schedules import Tick
-from storage.shielded import shielded
 from storage.sweeps import NewSwept, SweptApp, begin_run
 from storage.tables import leases, questions, runs, schedules, sweeps
 

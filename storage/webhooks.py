@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.events import EventRow
-from storage.shielded import shielded
+from storage.failures import shielded
 from storage.tables import consumers, events, webhook_deliveries, webhooks
 
 PENDING, DELIVERED, DEAD = "pending", "delivered", "dead"

@@ -30,7 +30,8 @@ from bot.app.settings.layers import Settings
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.queue import ProcessLock
 from storage.backup import BrokenCopy, HeldRun, InUse, Restored, alone, check, copy, schema
-from storage.engine import LONGEST_REVISION, Database, OtherRelease, database_url
+from storage.engine import Database, database_url
+from storage.migrations import LONGEST_REVISION, OtherRelease
 
 FORM = 1
 MANIFEST, DATABASE = "manifest.json", "phonedesk.sqlite3"

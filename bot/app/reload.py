@@ -30,8 +30,8 @@ from bot.app.settings.names import SettingPath, names, value_at
 from knowledge.chain import ChainKnowledge
 from scheduler.jobs.alerts import Probe
 from scheduler.jobs.periodic import Periodic
-from storage.engine import Signal
 from storage.people import Audit
+from storage.signals import Signal
 
 LOOK_SECONDS = 1.0  # between looks; a file that is being written is read one look later
 

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import structlog
 
-from storage.engine import Waiter, is_away
+from storage.failures import is_away
+from storage.signals import Waiter
 
 log = structlog.get_logger(__name__)
 

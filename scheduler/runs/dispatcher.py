@@ -43,7 +43,7 @@ class _Started:
 class Dispatcher(Periodic):
     """The dispatcher, which starts due attempts.
 
-    A change by this process takes effect at once, one by another process within ``storage.engine.PULSE_SECONDS``.
+    A change by this process takes effect at once, one by another process within ``storage.signals.PULSE_SECONDS``.
     Each phone has one attempt under way at a time, the first in line. A run whose phone no host reaches waits for as
     long as ``fleet`` says. After that it is started nevertheless, so that it ends with the phone's own error.
 

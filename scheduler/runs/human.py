@@ -21,9 +21,10 @@ from agent_core.ports import Lease
 from agent_core.session import Answer, Question, QuestionKind, Session
 from scheduler.jobs.deadlines import NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.runs.stop import StopSignal
-from storage.engine import MISSED_SECONDS, Database, Waiter
+from storage.engine import MISSED_SECONDS, Database
 from storage.events import Events
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
+from storage.signals import Waiter
 
 _LEARNT = TypeAdapter(LearntApp)
 

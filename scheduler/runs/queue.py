@@ -25,7 +25,8 @@ from sqlalchemy.engine.url import make_url
 
 from agent_core.errors import ConfigInvalid, PhonedeskError
 from scheduler.jobs.periodic import Periodic
-from storage.engine import is_away, utc_now
+from storage.engine import utc_now
+from storage.failures import is_away
 
 APPLICATION = "phonedesk"
 AGAIN_SECONDS = 2.0  # before the next try, if the database was away or the phone was not free

@@ -13,7 +13,8 @@ from agent_core.texts import Lang
 from scheduler.runs.executor import AttemptOutcome, gave_up, language_of, left_alone, said, store_outcome
 from scheduler.runs.lease import HeldLease, finish
 from scheduler.runs.stop import Reason, StopRequests, StopSignal
-from storage.engine import MISSED_SECONDS, Database, is_away
+from storage.engine import MISSED_SECONDS, Database
+from storage.failures import is_away
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import RunRow, Runs
 

@@ -39,7 +39,7 @@ from storage.schedules import ScheduleRow, Schedules
 from storage.sweeps import MarkRow, NewSwept, Sweeps, SweptApp
 from storage.watches import Watches
 
-# The longest time between two refreshes. A change by another process is seen within ``storage.engine.PULSE_SECONDS``.
+# The longest time between two refreshes. A change by another process is seen within ``storage.signals.PULSE_SECONDS``.
 REFRESH_SECONDS = 5.0
 AWAY_SECONDS = 10.0  # before a phone whose notifications cannot be read is asked again
 LIST = ""  # the chat list among the names of contacts

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.events import NewEvent, append_event
+from storage.failures import shielded
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.leases import hold_turn
 from storage.runs.changes import (
@@ -41,7 +42,6 @@ from storage.runs.rows import (
     NewRun,
     RunRow,
 )
-from storage.shielded import shielded
 from storage.tables import hosts, runs
 
 _BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run_id"))  # built once, see ``storage.history``

@@ -17,22 +17,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.exc import OperationalError
 
 from agent_core.errors import RateLimited
-from storage import engine
-from storage.engine import (
-    GUESTS,
-    OVERFLOW,
-    POOL,
-    Database,
-    DatabaseAway,
-    OtherRelease,
-    Signal,
-    as_guest,
-    database_url,
-    is_away,
-)
+from storage import engine, migrations
+from storage.engine import GUESTS, OVERFLOW, POOL, Database, as_guest, database_url
 from storage.events import Events
+from storage.failures import DatabaseAway, is_away
 from storage.ids import new_id
+from storage.migrations import OtherRelease
 from storage.retention import Retention
+from storage.signals import Signal
 from storage.tables import consumers, metadata
 
 
@@ -42,7 +34,7 @@ async def test_a_new_database_has_the_tables_of_the_code_and_the_newest_revision
 
     async with db.read() as connection:
         assert await connection.run_sync(differences) == []
-    assert await db.revision() == ScriptDirectory(str(engine.MIGRATIONS)).get_current_head()
+    assert await db.revision() == ScriptDirectory(str(migrations.MIGRATIONS)).get_current_head()
 
 
 async def test_a_database_of_an_earlier_release_is_migrated_and_keeps_what_it_holds(
@@ -50,13 +42,13 @@ async def test_a_database_of_an_earlier_release_is_migrated_and_keeps_what_it_ho
 ) -> None:
     await Events(db).append("r", "note", {"text": "在吗"})
     before, later = await db.revision(), "29991231"
-    shutil.copytree(engine.MIGRATIONS, tmp_path / "migrations")
+    shutil.copytree(migrations.MIGRATIONS, tmp_path / "migrations")
     (tmp_path / "migrations" / "versions" / f"{later}_more.py").write_text(
         f"from alembic import op\nimport sqlalchemy as sa\nrevision, down_revision = {later!r}, {before!r}\n"
         "def upgrade():\n"
         "    op.add_column('events', sa.Column('more', sa.Text(), server_default='x', nullable=False))\n"
     )
-    monkeypatch.setattr(engine, "MIGRATIONS", tmp_path / "migrations")
+    monkeypatch.setattr(migrations, "MIGRATIONS", tmp_path / "migrations")
     await asyncio.gather(db.migrate(), db.migrate())
     assert await db.revision() == later
     async with db.read() as connection:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 import pytest
 import sqlalchemy as sa
 
-from storage import engine
+from storage import signals
 from storage.engine import Database
 from storage.events import EventLogReader, Events
 from storage.runs import NewRun, Runs
@@ -20,8 +20,8 @@ SOON = 4.0  # seconds: less than a look without a signal takes (``MISSED_SECONDS
 @pytest.mark.slow
 async def test_a_change_of_another_process_gives_every_signal(db: Database, other_db: Database) -> None:
     first = db.signal("runs").waiter()
-    await first.wait(engine.PULSE_SECONDS / 10)  # from now on it is looked at; the first look gives every signal
-    await asyncio.sleep(3 * engine.PULSE_SECONDS)
+    await first.wait(signals.PULSE_SECONDS / 10)  # from now on it is looked at; the first look gives every signal
+    await asyncio.sleep(3 * signals.PULSE_SECONDS)
     waiters = [db.signal(subject).waiter() for subject in ("runs", "questions")]
     await Runs(other_db).create(NewRun("QQ回复联系人11", "phone"))
     assert await asyncio.gather(*(waiter.wait(SOON) for waiter in waiters)) == [True, True]
@@ -31,7 +31,7 @@ async def test_a_change_of_another_process_gives_every_signal(db: Database, othe
 async def test_a_change_of_another_process_is_seen_though_we_write_ourselves(db: Database, other_db: Database) -> None:
     """Ours waits for the other one to commit, and commits at once behind it."""
     await db.signal("runs").waiter().wait(0.01)
-    await asyncio.sleep(3 * engine.PULSE_SECONDS)
+    await asyncio.sleep(3 * signals.PULSE_SECONDS)
     waiter = db.signal("questions").waiter()
     async with other_db.write() as connection:
         await connection.execute(sa.insert(consumers).values(consumer="card", position=1))
@@ -46,11 +46,11 @@ async def test_our_own_changes_in_a_file_wake_nobody_else(db: Database) -> None:
     if not db.is_sqlite:
         return  # a server's transactions are not told apart
     await db.signal("questions").waiter().wait(0.01)
-    await asyncio.sleep(3 * engine.PULSE_SECONDS)
+    await asyncio.sleep(3 * signals.PULSE_SECONDS)
     waiter = db.signal("questions").waiter()
     for _ in range(5):
         await Runs(db).create(NewRun("QQ回复联系人11", "phone"))
-    assert not await waiter.wait(4 * engine.PULSE_SECONDS)
+    assert not await waiter.wait(4 * signals.PULSE_SECONDS)
 
 
 async def test_transactions_are_counted(db: Database) -> None:
@@ -89,7 +89,7 @@ async def test_an_event_is_read_once(db: Database) -> None:
     if not db.is_sqlite:
         return  # looking for changes of others is a read there
     log, reader = Events(db), EventLogReader(db, 0)
-    await db.signal("events").waiter().wait(2 * engine.PULSE_SECONDS)  # the first look gives every signal
+    await db.signal("events").waiter().wait(2 * signals.PULSE_SECONDS)  # the first look gives every signal
     for _ in range(3):
         await log.append("r", "step")
     reads = db.reads

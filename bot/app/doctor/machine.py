@@ -25,10 +25,11 @@ from bot.app.settings.layers import ALIAS_PREFIX
 from bot.app.settings.loading import unknown_names
 from bot.app.settings.names import names
 from bot.app.settings.writing import holds_secret
-from storage.engine import Database, OtherRelease
+from storage.engine import Database
 from storage.hosts import Phones
 from storage.learnt import LearntApps
 from storage.ledger import StoredLedger
+from storage.migrations import OtherRelease
 from storage.model_usage import UsageTotals
 
 _TOKENS = ("TOKEN", "AUTH_TOKEN")

@@ -29,12 +29,12 @@ from bot.app.plans.state import PlanGate
 from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
-from storage.engine import MISSED_SECONDS, is_away
+from storage.engine import MISSED_SECONDS
+from storage.failures import is_away, run_shielded
 from storage.hosts import USABLE
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
-from storage.shielded import run_shielded
 
 log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from scheduler.jobs.periodic import Periodic
-from storage.engine import Signal
+from storage.signals import Signal
 
 
 class Counted:

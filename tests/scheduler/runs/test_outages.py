@@ -19,8 +19,9 @@ from structlog.testing import capture_logs
 from scheduler.clock import Clock as Schedule
 from scheduler.jobs.deadlines import QuestionWatch
 from scheduler.runs.service import RunService
-from storage.engine import Database, is_away
+from storage.engine import Database
 from storage.events import Events
+from storage.failures import is_away
 from storage.leases import LEASE_SECONDS, Leases
 from storage.outbox import OutboxTable
 from storage.questions import Questions

@@ -16,8 +16,9 @@ from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.live import ended
 from bot.desk.desk import Desk
 from bot.desk.views import RunStatus
-from storage.engine import MISSED_SECONDS, is_away
+from storage.engine import MISSED_SECONDS
 from storage.events import EventLogReader, EventRow, Events
+from storage.failures import is_away
 from storage.history import History
 from storage.runs import FAILED, STOPPED, SUCCEEDED
 

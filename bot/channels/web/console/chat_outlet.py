@@ -24,7 +24,7 @@ from bot.desk.context import CONSOLE
 from bot.desk.desk import Desk
 from bot.desk.views import EventBatches, EventView, RunView
 from storage.chat_messages import ChatMessages
-from storage.engine import is_away
+from storage.failures import is_away
 
 log = structlog.get_logger(__name__)
 

@@ -12,9 +12,9 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.engine import Database
 from storage.events import Events
+from storage.failures import shielded
 from storage.inbox import InboxTable
 from storage.runs import Runs
-from storage.shielded import shielded
 
 
 async def test_a_cancelled_write_does_not_block_the_next_one(tmp_path: Path) -> None:
