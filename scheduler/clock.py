@@ -21,10 +21,9 @@ from agent_core.errors import InputRejected
 from scheduler.jobs.periodic import Periodic
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
 from scheduler.watches.order import KIND as WATCH
-from storage.clocks import Clocks
 from storage.engine import Database
 from storage.ids import new_id
-from storage.leases import LEASE_SECONDS
+from storage.leases import LEASE_SECONDS, Clocks
 from storage.schedules import ScheduleRow, Schedules, Tick
 
 STARTUP_GRACE_SECONDS = 60.0  # at the start, a tick later than this was missed; a restart takes less

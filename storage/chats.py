@@ -1,8 +1,10 @@
-"""Chats that get a new id: everything that belongs to the old id moves."""
+"""Chats: what belongs to them moves if they get a new id; topics of phones; the messages of the console's chats."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +13,7 @@ from storage.engine import Database
 from storage.failures import shielded
 from storage.tables import (
     cards,
+    chat_messages,
     digest_chats,
     digests,
     outbox,
@@ -111,3 +114,160 @@ class Chats:
             value: Mapping[str, Any] = {**row["chat"], "chat_id": new_id}
             which = sa.and_(*(key == row[key.name] for key in keys))
             await connection.execute(sa.update(table).where(which).values(chat=dict(value)))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic. ``name``: as we last set it. ``closed``: closed by a person, until it is opened again."""
+
+    chat_id: str
+    serial: str
+    thread_id: str
+    name: str
+    closed: bool
+    created_at: datetime
+
+
+@shielded
+class TopicTable:
+    """The table of topics."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def of(self, chat_id: str, serial: str) -> TopicRow | None:
+        """Return the topic of a phone, or None if it has none."""
+        return await self._one(sa.and_(topics.c.chat_id == chat_id, topics.c.serial == serial))
+
+    async def at(self, chat_id: str, thread_id: str) -> TopicRow | None:
+        """Return the topic with this thread, which names its phone, or None if there is none."""
+        return await self._one(sa.and_(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id))
+
+    async def put(self, chat_id: str, serial: str, *, thread_id: str, name: str) -> TopicRow:
+        """Store the topic of a phone as open, in place of an earlier one."""
+        values = {"thread_id": thread_id, "name": name, "closed": False, "created_at": self._db.now()}
+        new = self._db.insert(topics).values(chat_id=chat_id, serial=serial, **values)
+        async with self._db.write() as connection:
+            await connection.execute(new.on_conflict_do_update(index_elements=["chat_id", "serial"], set_=values))
+        return TopicRow(chat_id, serial, thread_id, name, closed=False, created_at=self._db.now())
+
+    async def named(self, chat_id: str, serial: str, name: str) -> None:
+        await self._set(sa.and_(topics.c.chat_id == chat_id, topics.c.serial == serial), name=name)
+
+    async def closed(self, chat_id: str, thread_id: str, *, closed: bool) -> None:
+        await self._set(sa.and_(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id), closed=closed)
+
+    async def forget(self, chat_id: str, thread_id: str) -> None:
+        """Delete a topic that no longer exists."""
+        async with self._db.write() as connection:
+            await connection.execute(
+                sa.delete(topics).where(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id)
+            )
+
+    async def _set(self, condition: sa.ColumnElement[bool], **values: object) -> None:
+        async with self._db.write() as connection:
+            await connection.execute(sa.update(topics).where(condition).values(**values))
+
+    async def _one(self, condition: sa.ColumnElement[bool]) -> TopicRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(topics).where(condition).limit(1))).mappings().one_or_none()
+        return None if row is None else TopicRow(**row)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessageRow:
+    """A message, without its files.
+
+    own: the person wrote it, otherwise the desk.
+    ref: the subject whose card it is (``run:<id>``), "" for none.
+    reply_to: the message that it answers.
+    version: the number of its changes.
+    """
+
+    id: int
+    chat_id: str
+    own: bool
+    ref: str
+    reply_to: int | None
+    card: Mapping[str, Any]
+    version: int
+    created_at: datetime
+
+
+_SHOWN = [column for column in chat_messages.c if column.name not in ("files", "once")]
+
+
+@shielded
+class ChatMessages:
+    """The table of messages in the console's chats."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def add(
+        self,
+        chat_id: str,
+        card: Mapping[str, Any],
+        *,
+        own: bool = False,
+        ref: str = "",
+        once: str = "",
+        reply_to: int | None = None,
+        files: Sequence[str] = (),
+    ) -> int:
+        """Store a message and return its id.
+
+        once: a name under which this chat has only one message; a second one is not stored.
+        files: in base64.
+        """
+        new = self._db.insert(chat_messages).values(
+            chat_id=chat_id,
+            own=own,
+            ref=ref,
+            once=once or None,
+            reply_to=reply_to,
+            card=dict(card),
+            files=list(files),
+            created_at=self._db.now(),
+        )
+        same = (chat_messages.c.chat_id == chat_id) & (chat_messages.c.once == once)
+        async with self._db.write(durable=True) as connection:
+            added = await connection.execute(new.on_conflict_do_nothing().returning(chat_messages.c.id))
+            number = added.scalar_one_or_none()
+            if number is None:
+                number = (await connection.execute(sa.select(chat_messages.c.id).where(same))).scalar_one()
+            return int(number)
+
+    async def change(
+        self, message_id: int, card: Mapping[str, Any], files: Sequence[str] = (), *, ref: str = ""
+    ) -> bool:
+        """Replace the content of a message. Return whether it is still there. ``ref``: what it shows from now on."""
+        change = sa.update(chat_messages).where(chat_messages.c.id == message_id)
+        change = change.values(card=dict(card), files=list(files), version=chat_messages.c.version + 1)
+        if ref:
+            change = change.values(ref=ref)
+        async with self._db.write(durable=True) as connection:
+            return (await connection.execute(change)).rowcount == 1
+
+    async def last(self, chat_id: str, limit: int) -> list[ChatMessageRow]:
+        """Return the last messages of a chat, the oldest first."""
+        wanted = sa.select(*_SHOWN).where(chat_messages.c.chat_id == chat_id).order_by(chat_messages.c.id.desc())
+        async with self._db.read() as connection:
+            found = (await connection.execute(wanted.limit(limit))).mappings()
+            return [ChatMessageRow(**row) for row in found][::-1]
+
+    async def get(self, chat_id: str, message_id: int) -> ChatMessageRow | None:
+        """Return a message of this chat; None if it has none with this id."""
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(*_SHOWN).where(self._is(chat_id, message_id)))).mappings().first()
+        return ChatMessageRow(**row) if row is not None else None
+
+    async def files(self, chat_id: str, message_id: int) -> Sequence[str]:
+        """Return the files of a message, in base64; none if this chat has no such message."""
+        async with self._db.read() as connection:
+            found = await connection.execute(sa.select(chat_messages.c.files).where(self._is(chat_id, message_id)))
+            return found.scalar_one_or_none() or ()
+
+    @staticmethod
+    def _is(chat_id: str, message_id: int) -> sa.ColumnElement[bool]:
+        return (chat_messages.c.chat_id == chat_id) & (chat_messages.c.id == message_id)

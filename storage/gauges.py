@@ -13,10 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from storage.engine import Database
 from storage.failures import shielded
 from storage.hosts import ENDED, USABLE
-from storage.inbox import NEW
 from storage.leases import LEASE_SECONDS
-from storage.model_usage import Used
-from storage.outbox import PENDING
+from storage.messages import NEW, PENDING
+from storage.model_calls import Used
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules

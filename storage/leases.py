@@ -1,4 +1,4 @@
-"""Leases: who has which phone, and which attempt may write.
+"""Leases: who has which phone, and which attempt may write; and clocks: the processes that start due schedules.
 
 A lease row stays when the phone is released, so that its fencing token only grows. Writes of an attempt count only
 while it is that attempt's turn. ``fresh`` is the one rule for every heartbeat that others act on.
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_core.errors import LeaseLost
 from storage.engine import Database
 from storage.failures import shielded
-from storage.tables import leases, runs
+from storage.tables import clocks, leases, runs
 
 
 def fresh(
@@ -188,3 +188,35 @@ async def hold_turn(connection: AsyncConnection, run_id: str, attempt: int | Non
     mine = sa.select(runs.c.id).where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status == "running")
     if (await connection.execute(mine.with_for_update())).first() is None:
         raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")
+
+
+@shielded
+class Clocks:
+    """The table of clocks. ``seconds``: how long a clock counts as alive without a heartbeat."""
+
+    def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
+        self._db = db
+        self._ttl = timedelta(seconds=seconds)
+
+    def _alive(self) -> sa.ColumnElement[bool]:
+        return fresh(clocks.c.heartbeat_at, self._db.now(), self._ttl)
+
+    async def beat(self, token: str) -> None:
+        """Send a heartbeat for the clock with this token, and delete clocks that died."""
+        now = self._db.now()
+        mine = self._db.insert(clocks).values(token=token, heartbeat_at=now)
+        async with self._db.write() as connection:
+            await connection.execute(mine.on_conflict_do_update(index_elements=["token"], set_={"heartbeat_at": now}))
+            await connection.execute(sa.delete(clocks).where(~self._alive()))
+
+    async def end(self, token: str) -> None:
+        """Say that this clock has stopped."""
+        async with self._db.write() as connection:
+            await connection.execute(sa.delete(clocks).where(clocks.c.token == token))
+
+    async def any_alive(self) -> bool:
+        """Tell whether any process runs a clock."""
+        async with self._db.read() as connection:
+            return (
+                await connection.execute(sa.select(clocks.c.token).where(self._alive()).limit(1))
+            ).first() is not None

@@ -19,7 +19,7 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.failures import shielded
 from storage.leases import hold_turn
-from storage.runs.changes import make_due
+from storage.runs.rows import make_due
 from storage.tables import question_answers, question_copies, questions, runs
 
 OPEN, ANSWERED, EXPIRED = "open", "answered", "expired"

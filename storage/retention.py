@@ -12,8 +12,7 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.failures import shielded
-from storage.inbox import NEW
-from storage.outbox import PENDING
+from storage.messages import NEW, PENDING
 from storage.questions import OPEN
 from storage.runs import ACTIVE, FINAL
 from storage.tables import (

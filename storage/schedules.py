@@ -16,7 +16,7 @@ from storage.events import append_event
 from storage.failures import shielded
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.runs import ACTIVE, NewRun
-from storage.runs.changes import insert_run, waits_for_people
+from storage.runs.rows import insert_run, waits_for_people
 from storage.tables import runs, schedules
 
 REMOVED_KEPT = timedelta(days=7)  # how long a removed schedule can be put back

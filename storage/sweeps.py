@@ -15,7 +15,7 @@ from storage.engine import Database
 from storage.events import append_event
 from storage.failures import shielded
 from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
-from storage.runs.changes import insert_run
+from storage.runs.rows import insert_run
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
 
 APART = timedelta(microseconds=1)  # between two contacts who are first seen waiting in the same sweep

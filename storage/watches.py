@@ -14,7 +14,7 @@ from storage.failures import shielded
 from storage.ids import AlreadyMade, made_under, remember
 from storage.leases import LEASE_SECONDS, Leases
 from storage.runs import NewRun
-from storage.runs.changes import insert_run
+from storage.runs.rows import insert_run
 from storage.schedules import Tick
 from storage.sweeps import NewSwept, SweptApp, begin_run
 from storage.tables import leases, questions, runs, schedules, sweeps

@@ -46,7 +46,7 @@ from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.ledger import StoredLedger
-from storage.trajectories import Trajectories
+from storage.model_calls import Trajectories
 
 log = structlog.get_logger(__name__)
 

@@ -18,7 +18,7 @@ from bot.app.models import prices_of, unpriced
 from bot.app.settings.layers import Settings
 from bot.app.settings.sections import LimitSettings
 from storage.engine import Database
-from storage.model_usage import UsageTotals, Used
+from storage.model_calls import UsageTotals, Used
 from storage.outages import Outages
 
 MOST_MINUTES = 10  # how long a call waits for a minute below the limit

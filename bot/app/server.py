@@ -53,9 +53,8 @@ from scheduler.runs.host import ClockCheck
 from scheduler.runs.service import RunService
 from scheduler.times import parse_quiet, parse_zone
 from scheduler.times.quiet import Quiet, quiet_of
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
-from storage.topics import TopicTable
+from storage.chats import TopicTable
+from storage.messages import InboxTable, OutboxTable
 
 if TYPE_CHECKING:
     from bot.channels.telegram.adapter import TelegramAdapter

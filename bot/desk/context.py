@@ -27,7 +27,7 @@ from scheduler.runs.service import RunService
 from scheduler.times import parse_zone
 from storage.engine import Database
 from storage.hosts import HostPhone
-from storage.outbox import CardRow, Cards
+from storage.messages import CardRow, Cards
 from storage.people import Audit, People, PersonRow
 from storage.questions import Questions
 from storage.runs import RunRow

@@ -32,8 +32,8 @@ from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
 from storage.ledger import StoredLedger
+from storage.model_calls import Trajectories, TrajectoryRow
 from storage.runs import FAILED, PLAN, PLAN_PART, STOPPED, RunRow, Runs
-from storage.trajectories import Trajectories, TrajectoryRow
 
 PICTURED = ("step", "question", "answer")
 PLANNED = "planned"  # an answer's first event: its picture is that of the step before

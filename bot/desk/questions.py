@@ -24,7 +24,7 @@ from knowledge.alike import alike
 from knowledge.entries import Entry
 from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.events import Events
-from storage.outbox import QUESTION, Cards
+from storage.messages import QUESTION, Cards
 from storage.questions import ANSWERED, OPEN, QuestionRow, Questions
 from storage.runs import Runs
 

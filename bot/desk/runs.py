@@ -27,7 +27,7 @@ from storage.engine import Database
 from storage.history import History
 from storage.leases import Leases
 from storage.ledger import StoredLedger
-from storage.outbox import QUESTION, RUN, Cards
+from storage.messages import QUESTION, RUN, Cards
 from storage.questions import Questions
 from storage.runs import ACTIVE, PLAN, PLAN_PART, RUNNING, WAITING, RunRow, Runs
 

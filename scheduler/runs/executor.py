@@ -14,7 +14,7 @@ from agent_core.session import FINAL, Session, Status
 from agent_core.texts import Lang, kept_language, say, told
 from scheduler.runs.stop import Reason, StopSignal
 from storage.runs import RunRow, Runs
-from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, plain_words
+from storage.runs.lost import MOST_TRIES, GaveUp, LeftAlone, plain_words
 
 
 async def carry_out(

@@ -1,23 +1,56 @@
-"""Attempts that ended prematurely: the runs that have one, and how these continue."""
+"""Attempts that ended prematurely: the runs that have one, how these continue, and when a run is given up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
 from storage.leases import fresh
-from storage.runs.changes import expire_questions, is_asked, lock_parent, settle_parent, tell_status
-from storage.runs.giving_up import MOST_TRIES, GaveUp, LeftAlone, errors_since_step
-from storage.runs.rows import ACTIVE, FAILED, PLAN, RUNNING, STOPPED, WAITING
-from storage.tables import leases, plans, questions, runs, sweeps
+from storage.runs.rows import (
+    ACTIVE,
+    FAILED,
+    PLAN,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    expire_questions,
+    is_asked,
+    lock_parent,
+    settle_parent,
+    tell_status,
+)
+from storage.tables import events, leases, plans, questions, runs, sweeps
 
 BEGINNING = timedelta(seconds=5)
 CLIENTS = "mcp"  # the option ``channel`` of runs whose client waits for them
+MOST_TRIES = 5
+STEPS = ("step", "reply", "sweep")  # events that show progress of a run
+
+GaveUp = Callable[[Mapping[str, Any], str], str]
+"""Makes the message for a run that was given up, from its options and the last error ("" if only its process died)."""
+
+
+LeftAlone = Callable[[Mapping[str, Any]], str]
+"""Makes the message for a run that ended with its process, from its options.
+
+Its client waited for it, or it was part of a plan.
+"""
+
+
+def plain_words(_options: Mapping[str, Any], error: str) -> str:
+    """Return the message of a given-up run in English; a default ``GaveUp``."""
+    return f"Begun {MOST_TRIES} times without a step. {error}".strip()
+
+
+def plainly_left(_options: Mapping[str, Any]) -> str:
+    """Return the message of a run that ended with its process in English; a default ``LeftAlone``."""
+    return "The server ended in the midst of it. Look at the phone before it is begun again."
 
 
 def dead(now: datetime, older_than: timedelta, alive_here: Sequence[str]) -> sa.ColumnElement[bool]:
@@ -135,12 +168,32 @@ async def put_back(
 
 async def _give_up(connection: AsyncConnection, db: Database, run_id: str, error: str, gave_up: GaveUp) -> bool:
     """End a run whose attempt was just put back if that was the last try. Return whether it did."""
-    errors = [error, *await errors_since_step(connection, run_id)]
+    errors = [error, *await _errors_since_step(connection, run_id)]
     if len(errors) < MOST_TRIES:
         return False
     options = (await connection.execute(sa.select(runs.c.options).where(runs.c.id == run_id))).scalar_one()
     await _fail(connection, db, run_id, gave_up(options, next(filter(None, errors), "")))
     return True
+
+
+async def _errors_since_step(connection: AsyncConnection, run_id: str) -> list[str]:
+    """Return the errors of the run's last attempts that ended prematurely, newest first.
+
+    The list starts after the last step, and after the last time that the run waited or was put off.
+    """
+    told = (
+        sa.select(events.c.kind, events.c.data)
+        .where(events.c.run_id == run_id, events.c.kind.in_(("status", *STEPS)))
+        .order_by(events.c.id.desc())
+        .limit(3 * MOST_TRIES)
+    )
+    errors = []
+    for kind, data in await connection.execute(told):
+        if kind != "status" or (data["status"] in ("waiting", "queued") and "put_back" not in data):
+            break
+        if "put_back" in data:
+            errors.append(str(data["put_back"]))
+    return errors
 
 
 async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str, left: LeftAlone) -> bool:

@@ -14,21 +14,7 @@ from storage.events import NewEvent, append_event
 from storage.failures import shielded
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.leases import hold_turn
-from storage.runs.changes import (
-    expire_questions,
-    has_runs,
-    insert_run,
-    is_asked,
-    is_sweep_at_work,
-    lock_parent,
-    make_due,
-    settle,
-    settle_parent,
-    stop_runs_of,
-    tell_status,
-)
-from storage.runs.giving_up import GaveUp, LeftAlone, plain_words, plainly_left
-from storage.runs.lost import dead, end_plan, free_phones, put_back
+from storage.runs.lost import GaveUp, LeftAlone, dead, end_plan, free_phones, plain_words, plainly_left, put_back
 from storage.runs.rows import (
     ACTIVE,
     FINAL,
@@ -41,6 +27,17 @@ from storage.runs.rows import (
     WAITING,
     NewRun,
     RunRow,
+    expire_questions,
+    has_runs,
+    insert_run,
+    is_asked,
+    is_sweep_at_work,
+    lock_parent,
+    make_due,
+    settle,
+    settle_parent,
+    stop_runs_of,
+    tell_status,
 )
 from storage.tables import hosts, runs
 

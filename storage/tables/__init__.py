@@ -4,7 +4,6 @@ Enumerations of the product (statuses, question kinds, provenance) are stored as
 other.
 """
 
-from storage.tables.asking import question_answers, question_copies, questions
 from storage.tables.columns import BigId, Json, UtcTime, metadata
 from storage.tables.customers import (
     answers,
@@ -29,9 +28,20 @@ from storage.tables.devices import (
     phones,
     watched,
 )
-from storage.tables.messages import cards, chat_messages, digest_chats, digests, inbox, outbox, requests, topics
+from storage.tables.messages import (
+    cards,
+    chat_messages,
+    digest_chats,
+    digests,
+    inbox,
+    incoming_webhooks,
+    outbox,
+    requests,
+    topics,
+    webhook_deliveries,
+    webhooks,
+)
 from storage.tables.team import api_keys, audit, console_sessions, pairing_codes, people
-from storage.tables.webhooks import incoming_webhooks, webhook_deliveries, webhooks
 from storage.tables.work import (
     consumers,
     events,
@@ -41,6 +51,9 @@ from storage.tables.work import (
     planner_items,
     planner_sessions,
     plans,
+    question_answers,
+    question_copies,
+    questions,
     runs,
     schedules,
     trajectories,

@@ -44,8 +44,3 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
 Json = sa.JSON(none_as_null=True).with_variant(postgresql.JSONB(none_as_null=True), "postgresql")
 # SQLite counts up only in a column whose type is named INTEGER.
 BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-def no() -> sa.sql.elements.ColumnElement[bool]:
-    """Return false, as a column's default."""
-    return sa.false()

@@ -1,10 +1,10 @@
-"""Messages from and to channels."""
+"""Messages from and to channels, and webhooks: the addresses that receive events, and what is sent to them."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from storage.tables.columns import BigId, Json, UtcTime, metadata, no
+from storage.tables.columns import BigId, Json, UtcTime, metadata
 
 inbox = sa.Table(
     "inbox",
@@ -46,7 +46,7 @@ cards = sa.Table(
     sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
     sa.Column("chat_id", sa.Text, nullable=False),
     sa.Column("message_id", sa.Text, nullable=False),
-    sa.Column("picture", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("picture", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index(None, "chat_id", "message_id"),
 )
 
@@ -77,7 +77,7 @@ topics = sa.Table(
     sa.Column("serial", sa.Text, primary_key=True),
     sa.Column("thread_id", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),  # as we last set it
-    sa.Column("closed", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("closed", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Index(None, "chat_id", "thread_id"),
 )
@@ -98,8 +98,8 @@ digest_chats = sa.Table(
     metadata,
     sa.Column("chat_key", sa.Text, primary_key=True),  # channel:chat_id
     sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
-    sa.Column("daily", sa.Boolean, nullable=False, server_default=no()),
-    sa.Column("weekly", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("daily", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("weekly", sa.Boolean, nullable=False, server_default=sa.false()),
     # The person who turned it on: the chat is shown the phones and runs that this person may see.
     sa.Column("person_id", sa.Integer, nullable=False),
     sa.Column("changed_at", UtcTime, nullable=False),
@@ -114,4 +114,64 @@ digests = sa.Table(
     sa.Column("planned_at", UtcTime, primary_key=True),
     sa.Column("state", sa.Text, nullable=False),  # sent, empty, missed
     sa.Column("created_at", UtcTime, nullable=False),
+)
+
+
+# A secret signs messages, so it is stored as it is, like those of the settings file. Numbers are never reused, because
+# the audit log and the consumers of the event log name them.
+webhooks = sa.Table(
+    "webhooks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("kinds", Json, nullable=False),  # of the events that it is sent
+    sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("old_secret", sa.Text, nullable=False, server_default=""),  # signs too, until old_until
+    sa.Column("old_until", UtcTime),
+    sa.Column("failures", sa.Integer, nullable=False, server_default="0"),  # in a row
+    sa.Column("disabled_at", UtcTime),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+webhook_deliveries = sa.Table(
+    "webhook_deliveries",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("webhook_id", sa.Integer, sa.ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("message_id", sa.Text, nullable=False),  # the same at every attempt
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("next_at", UtcTime),  # None once it was delivered or given up
+    sa.Column("until", UtcTime, nullable=False),  # given up if it fails after this
+    # Of the last attempt:
+    sa.Column("status", sa.Integer),  # None without an answer
+    sa.Column("seconds", sa.Float),
+    sa.Column("error", sa.Text, nullable=False, server_default=""),
+    sa.Column("answer", sa.Text, nullable=False, server_default=""),  # its beginning
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("updated_at", UtcTime, nullable=False),
+    sa.UniqueConstraint("webhook_id", "message_id"),
+    sa.Index(None, "webhook_id", "state", "id"),
+    sa.Index(None, "updated_at"),
+)
+
+# Addresses at which other systems start runs or answer questions. Numbers are never reused, as above.
+incoming_webhooks = sa.Table(
+    "incoming_webhooks",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("may", sa.Text, nullable=False),  # run or answer
+    sa.Column("serials", Json),  # the phones that it may use, None for all
+    sa.Column("lang", sa.Text, nullable=False, server_default="zh"),
+    sa.Column("secret", sa.Text, nullable=False),
+    sa.Column("old_secret", sa.Text, nullable=False, server_default=""),
+    sa.Column("old_until", UtcTime),
+    sa.Column("created_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sqlite_autoincrement=True,
 )

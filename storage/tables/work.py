@@ -1,10 +1,10 @@
-"""Runs, their events and pictures, the schedules that start them, the use of their models, and plans."""
+"""Runs, their events, pictures and questions, the schedules that start them, the use of their models, and plans."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from storage.tables.columns import BigId, Json, UtcTime, metadata, no
+from storage.tables.columns import BigId, Json, UtcTime, metadata
 
 runs = sa.Table(
     "runs",
@@ -27,14 +27,16 @@ runs = sa.Table(
     sa.Column("planned_at", UtcTime),
     sa.Column("attempt", sa.Integer, nullable=False, server_default="1"),
     sa.Column("attempt_due_at", UtcTime),
-    sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("stop_requested", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("stopped_by", sa.Text, nullable=False, server_default=""),  # the first person who asked for it, by name
-    sa.Column("hold", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("hold", sa.Boolean, nullable=False, server_default=sa.false()),
     # Which host took which attempt. Another host may take the run once that attempt is not the current one, or the host
     # is gone.
     sa.Column("host", sa.Text, nullable=False, server_default=""),
     sa.Column("host_attempt", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=no()),  # none was asked for; serial was chosen
+    sa.Column(
+        "any_phone", sa.Boolean, nullable=False, server_default=sa.false()
+    ),  # none was asked for; serial was chosen
     sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep or plan that it belongs to
     sa.UniqueConstraint("schedule_id", "planned_at"),
     sa.Index(None, "status", "attempt_due_at"),
@@ -108,7 +110,7 @@ schedules = sa.Table(
     sa.Column("missed", sa.Text, nullable=False, server_default="skip"),
     sa.Column("jitter_seconds", sa.Integer, nullable=False, server_default="0"),
     sa.Column("quiet", sa.Text, nullable=False, server_default=""),
-    sa.Column("paused", sa.Boolean, nullable=False, server_default=no()),
+    sa.Column("paused", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("created_by", sa.Text, nullable=False, server_default=""),
     sa.Column("created_at", UtcTime, nullable=False),
     sa.Column("last_planned_at", UtcTime),
@@ -176,4 +178,49 @@ model_minutes = sa.Table(
     sa.Column("minute", UtcTime, primary_key=True),
     sa.Column("calls", sa.Integer, nullable=False),
     sa.Column("cost", sa.Float, nullable=False),
+)
+
+
+questions = sa.Table(
+    "questions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("payload", Json, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("answer", Json),
+    sa.Column("answered_by", sa.Text, nullable=False, server_default=""),
+    sa.Column("answered_at", UtcTime),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("deadline", UtcTime),
+    # The next reminder (None: no more), how long after the question the first one is due, how many there were.
+    sa.Column("remind_at", UtcTime),
+    sa.Column("remind_seconds", sa.Float, nullable=False, server_default="0"),
+    sa.Column("reminders", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("escalate_at", UtcTime),  # None: it never escalates, or has done so
+    sa.Index(None, "run_id"),
+    sa.Index(None, "state", "deadline"),
+)
+
+# Other places in which a question is shown, besides its run's chat: an escalation, a card that was requested again.
+question_copies = sa.Table(
+    "question_copies",
+    metadata,
+    sa.Column("question_id", sa.Text, sa.ForeignKey("questions.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("chat", Json, nullable=False),  # channel, chat_id, thread_id, kind
+    sa.Column("created_at", UtcTime, nullable=False),
+)
+
+question_answers = sa.Table(
+    "question_answers",
+    metadata,
+    sa.Column("id", BigId, primary_key=True, autoincrement=True),
+    sa.Column("question_id", sa.Text, sa.ForeignKey("questions.id", ondelete="CASCADE"), nullable=False),
+    sa.Column("answer", Json, nullable=False),
+    sa.Column("answered_by", sa.Text, nullable=False),
+    sa.Column("late", sa.Boolean, nullable=False),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Index(None, "question_id"),
 )

@@ -32,7 +32,7 @@ from simulator.phone.server import RunningPhone, serve
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from storage.answers import AnswerRow, Answers
 from storage.engine import Database
-from storage.outbox import Cards
+from storage.messages import Cards
 from storage.runs import RunRow, Runs
 from storage.tables import replies
 from tests.support import forked

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from scheduler.clock import Clock as ScheduleClock
 from scheduler.clock import jitter_of
 from storage import tables
-from storage.clocks import Clocks
 from storage.engine import Database
 from storage.events import Events
+from storage.leases import Clocks
 from storage.runs import RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules
 from tests.support.clock import Clock

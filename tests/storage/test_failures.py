@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.engine import Database
 from storage.events import Events
 from storage.failures import shielded
-from storage.inbox import InboxTable
+from storage.messages import InboxTable
 from storage.runs import Runs
 
 

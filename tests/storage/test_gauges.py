@@ -9,8 +9,8 @@ from storage.engine import Database
 from storage.gauges import GaugeReader
 from storage.hosts import Hosts
 from storage.leases import Leases
-from storage.model_usage import UsageTotals, Used
-from storage.outbox import OutboxTable
+from storage.messages import OutboxTable
+from storage.model_calls import UsageTotals, Used
 from storage.runs import NewRun, Runs
 from storage.tables import answers, inbox, schedules
 from tests.support.clock import Clock

@@ -15,7 +15,7 @@ from storage.events import Events
 from storage.leases import LeaseRow, Leases, hold_turn
 from storage.questions import Questions
 from storage.runs import NewRun, RunRow, Runs
-from storage.runs.giving_up import MOST_TRIES
+from storage.runs.lost import MOST_TRIES
 from tests.support.clock import Clock
 
 PHONE = "phone-1"

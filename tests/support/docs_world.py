@@ -32,8 +32,8 @@ from simulator.model.server import MODEL_NAME, DemoModel, start_demo_model
 from simulator.phone.assembly import CHECKED
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from simulator.phone.server import RunningPhone, serve
+from storage.chats import TopicTable
 from storage.engine import Database
-from storage.topics import TopicTable
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.database import empty_sqlite
 from tests.support.environment import without_settings

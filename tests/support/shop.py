@@ -12,9 +12,9 @@ from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
 from bot.desk.people import new_code
 from scheduler.runs.service import RunService
+from storage.chats import TopicTable
 from storage.engine import Database
 from storage.hosts import Phones
-from storage.topics import TopicTable
 from tests.support.clock import Clock
 
 CHAT = ChatRef("telegram", "77", "5", "group")

@@ -25,7 +25,7 @@ from bot.app.settings.layers import Settings
 from bot.app.settings.values import password_of
 from scheduler.runs.lease import lease_of
 from storage.engine import Database
-from storage.model_usage import Used
+from storage.model_calls import Used
 
 WHY = "doctor"  # in the lease's row, instead of a run's id
 SHORTEST_SECRET = 6  # characters; a shorter value is a placeholder, and would be found in every text

@@ -30,7 +30,7 @@ from storage.hosts import Phones
 from storage.learnt import LearntApps
 from storage.ledger import StoredLedger
 from storage.migrations import OtherRelease
-from storage.model_usage import UsageTotals
+from storage.model_calls import UsageTotals
 
 _TOKENS = ("TOKEN", "AUTH_TOKEN")
 UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Etc/UCT", "Etc/GMT", "GMT", "Universal", "Zulu"})

@@ -40,10 +40,9 @@ from bot.channels.telegram.topics import Topics
 from bot.channels.telegram.updates import UnreadableUpdate
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
+from storage.chats import TopicTable
 from storage.failures import is_away, run_shielded
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
-from storage.topics import TopicTable
+from storage.messages import InboxTable, OutboxTable
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.request import is_away
 from bot.channels.telegram.sending import Telegram
 from storage.failures import run_shielded
-from storage.outbox import OutboxRow, OutboxTable
+from storage.messages import OutboxRow, OutboxTable
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.render import clean, cut
 from bot.channels.telegram.sending import ShownMessage, says
 from bot.desk.actors import ChatRef
-from storage.topics import TopicRow, TopicTable
+from storage.chats import TopicRow, TopicTable
 
 log = structlog.get_logger(__name__)
 

@@ -25,7 +25,7 @@ from bot.app.counters import BOUNDS, Counts
 from bot.channels.web.keys import CHALLENGE, actor_of_key
 from storage.engine import Database
 from storage.gauges import GaugeReader, Gauges
-from storage.model_usage import Used
+from storage.model_calls import Used
 
 FRESH_SECONDS = 5.0  # how old figures from the database may be
 ANSWERS_FRESH_SECONDS = 60.0  # the same for figures that take reading a whole table

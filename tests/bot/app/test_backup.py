@@ -24,9 +24,9 @@ from scheduler.runs.queue import ProcessLock
 from scheduler.runs.service import RunService
 from storage.events import Events
 from storage.leases import Leases
+from storage.model_calls import Trajectories
 from storage.questions import Questions
 from storage.runs import RunRow, Runs
-from storage.trajectories import Trajectories
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ from simulator.phone.server import RunningPhone, serve
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
 from storage.leases import Leases
-from storage.model_usage import UsageTotals, Used
+from storage.model_calls import UsageTotals, Used
 from tests.support import forked
 from tests.support.adb import AdbServerProcess, adb_server
 from tests.support.apk import keyboard_apk

@@ -31,7 +31,7 @@ from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events
 from storage.leases import Leases
-from storage.model_usage import UsageTotals, Used
+from storage.model_calls import UsageTotals, Used
 from storage.runs import PLAN_PART, NewRun, Runs
 from tests.support.clock import Clock
 from tests.support.database import empty_sqlite

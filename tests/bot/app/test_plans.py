@@ -22,7 +22,7 @@ from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked
 from scheduler.runs.dispatcher import Dispatcher
 from storage.leases import Leases
-from storage.model_usage import UsageTotals
+from storage.model_calls import UsageTotals
 from storage.plans import Conversations
 from storage.questions import Questions
 from storage.runs import RunRow, Runs

@@ -16,8 +16,8 @@ from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session, Status, StepRecord
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.model_calls import Trajectories
 from storage.runs import NewRun, Runs
-from storage.trajectories import Trajectories
 
 
 def screen(number: int = 0, size: tuple[int, int] = (108, 240)) -> bytes:

@@ -17,15 +17,14 @@ from scheduler.jobs.housekeeping import Housekeeping
 from scheduler.runs.service import RunService
 from storage.engine import Database
 from storage.events import Events
-from storage.inbox import InboxTable
 from storage.ledger import StoredLedger
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
+from storage.model_calls import Trajectories
 from storage.people import Audit
 from storage.questions import Questions
 from storage.retention import KEPT, PRUNED
 from storage.runs import NewRun, Runs
 from storage.tables import audit, events, metadata, outbox, pictures, requests, runs
-from storage.trajectories import Trajectories
 from tests.support.clock import Clock
 
 KEEP = timedelta(days=30)

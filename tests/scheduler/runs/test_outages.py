@@ -23,7 +23,7 @@ from storage.engine import Database
 from storage.events import Events
 from storage.failures import is_away
 from storage.leases import LEASE_SECONDS, Leases
-from storage.outbox import OutboxTable
+from storage.messages import OutboxTable
 from storage.questions import Questions
 from storage.runs import Runs
 from storage.schedules import NewSchedule, Schedules

@@ -75,6 +75,6 @@ async def phones_are_worked(desk: Desk) -> bool:
 
 async def clock_runs(desk: Desk) -> bool:
     """Tell whether a process on this database starts due schedules: ``serve``, with or without phones."""
-    from storage.clocks import Clocks
+    from storage.leases import Clocks
 
     return await Clocks(desk.context.db, seconds=desk.context.whole_fleet.seconds).any_alive()

@@ -37,7 +37,7 @@ from bot.channels.web.problems import problem, problem_of_input
 from bot.desk.actors import Actor, ChatRef, MessageRef
 from bot.desk.context import CONSOLE
 from bot.desk.desk import Desk
-from storage.chat_messages import ChatMessageRow
+from storage.chats import ChatMessageRow
 from storage.events import Events
 
 log = structlog.get_logger(__name__)

@@ -23,7 +23,7 @@ from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.context import CONSOLE
 from bot.desk.desk import Desk
 from bot.desk.views import EventBatches, EventView, RunView
-from storage.chat_messages import ChatMessages
+from storage.chats import ChatMessages
 from storage.failures import is_away
 
 log = structlog.get_logger(__name__)

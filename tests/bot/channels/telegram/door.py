@@ -17,8 +17,7 @@ from bot.desk.desk import Desk
 from scheduler.runs.service import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.people import Audit
 from tests.bot.channels.telegram.house import FAST
 

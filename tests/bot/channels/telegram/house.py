@@ -17,11 +17,10 @@ from agent_core.session import StepRecord
 from bot.channels.telegram.adapter import WEBHOOK_PATH, TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
+from storage.chats import TopicTable
 from storage.events import Events
-from storage.inbox import InboxRow, InboxTable
-from storage.outbox import QUESTION, OutboxTable
+from storage.messages import QUESTION, InboxRow, InboxTable, OutboxTable
 from storage.tables import cards, outbox
-from storage.topics import TopicTable
 from tests.support.stage import Stage
 from tests.support.telegram import picture
 

@@ -18,8 +18,7 @@ from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.service import RunService
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.engine import Database
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from tests.bot.channels.telegram.house import FAST
 
 

@@ -15,8 +15,7 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import Role
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
-from storage.inbox import InboxRow, InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxRow, InboxTable, OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox

@@ -21,8 +21,7 @@ from bot.desk.actors import Actor, Role
 from simulator.telegram import Chat, FakeUser
 from simulator.telegram.people import transcript
 from simulator.telegram.world import Content
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.runs import NewRun, Runs
 from tests.bot.channels.telegram.house import (
     CHOICES,

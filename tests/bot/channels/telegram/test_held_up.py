@@ -12,7 +12,7 @@ from bot.channels.chat.cards import Card
 from bot.channels.telegram import render
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
-from storage.inbox import InboxTable
+from storage.messages import InboxTable
 from tests.bot.channels.telegram.house import House, WithARun, card_of, refused, until_out
 from tests.support.telegram import picture
 

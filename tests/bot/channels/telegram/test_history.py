@@ -10,7 +10,7 @@ from PIL import Image
 
 from bot.channels.telegram.outgoing import OutgoingMessage, OutgoingReplay
 from bot.desk.actors import Role
-from storage.outbox import OutboxTable
+from storage.messages import OutboxTable
 from storage.tables import outbox
 from tests.bot.channels.telegram.shop import Shop
 from tests.bot.desk.past import past_run

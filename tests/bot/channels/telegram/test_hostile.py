@@ -19,8 +19,7 @@ from bot.channels.telegram.inbox import MOST
 from bot.channels.telegram.options import TELEGRAM_PROXY, TelegramOptions
 from bot.channels.telegram.request import BEYOND_SECONDS, LONGEST_WAIT, BotRequest
 from simulator.telegram.hostile import NONSENSE, ODD_PARAMETERS, TOKEN, HostileTelegram
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from tests.bot.channels.telegram.asking import SECONDS, ask, ask_all, ask_together, fetch, poll
 from tests.bot.channels.telegram.house import FAST, House, until
 from tests.support.child import Child

@@ -17,7 +17,7 @@ from bot.channels.telegram.inbox import TRIES, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import FakeUser
 from storage.engine import Database
-from storage.inbox import InboxTable
+from storage.messages import InboxTable
 from tests.bot.channels.telegram.house import House, until, until_handled
 
 DEEP = '{"update_id": 7001, "message": ' + '{"reply_to_message": ' * 50_000 + "1" + "}" * 50_001

@@ -13,7 +13,7 @@ from bot.channels.chat.cards import Card, Document
 from bot.channels.telegram import render
 from bot.desk.actors import Role
 from knowledge.entries import Entry
-from storage.outbox import OutboxTable
+from storage.messages import OutboxTable
 from tests.bot.channels.telegram.shop import Shop
 
 

@@ -15,8 +15,7 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import ChatRef, Role
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.events import Events
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.questions import Questions
 from tests.bot.channels.telegram.house import FAST, House, WithARun, card_of, until, until_handled
 from tests.support.shop import PHONE, Shop

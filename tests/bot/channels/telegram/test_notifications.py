@@ -26,9 +26,8 @@ from scheduler.times.quiet import quiet_of
 from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events
-from storage.inbox import InboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.outages import Outages
-from storage.outbox import OutboxTable
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people

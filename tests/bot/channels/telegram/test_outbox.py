@@ -11,7 +11,7 @@ from agent_core.session import QuestionKind, ReplyRecord
 from bot.channels.chat.cards import Card
 from bot.channels.telegram import render
 from simulator.telegram import FakeUser
-from storage.outbox import OutboxTable
+from storage.messages import OutboxTable
 from tests.bot.channels.telegram.house import CHOICES, House, WithARun, card_of, refused, until, until_out
 from tests.support.telegram import picture
 

@@ -10,10 +10,9 @@ from bot.app.settings.sections import PlannerSettings
 from bot.channels.telegram.adapter import TelegramAdapter
 from bot.channels.telegram.options import TelegramOptions
 from simulator.telegram import FakeTelegram
-from storage.inbox import InboxTable
+from storage.chats import TopicTable
 from storage.leases import Leases
-from storage.outbox import OutboxTable
-from storage.topics import TopicTable
+from storage.messages import InboxTable, OutboxTable
 from tests.support.model_server import Hang
 from tests.support.plans import act, asks, calls, finish, plan_house
 from tests.support.talker import talker

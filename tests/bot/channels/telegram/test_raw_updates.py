@@ -25,8 +25,7 @@ from bot.channels.telegram.request import QUIET_SECONDS, RateLimitedLog, public
 from bot.channels.telegram.updates import UnreadableUpdate
 from simulator.telegram import FakeTelegram
 from storage.engine import Database
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.people import Audit
 from storage.runs import Runs
 from storage.tables import inbox

@@ -13,8 +13,7 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import Actor, Role
 from simulator.telegram import FakeTelegram, FakeUser
 from storage.events import Events
-from storage.inbox import InboxTable
-from storage.outbox import OutboxTable
+from storage.messages import InboxTable, OutboxTable
 from storage.questions import Questions
 from storage.runs import Runs
 from tests.bot.channels.telegram.house import FAST, card_of

@@ -9,8 +9,8 @@ from agent_core.session import QuestionKind
 from bot.desk.actors import Role
 from bot.desk.context import chat_data
 from simulator.telegram import Chat, FakeUser, Message
+from storage.chats import TopicTable
 from storage.runs import NewRun, Runs
-from storage.topics import TopicTable
 from tests.bot.channels.telegram.house import CHOICES, House, WithARun, card_of, refused, until
 from tests.support.telegram import picture
 

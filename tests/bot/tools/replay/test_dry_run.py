@@ -16,8 +16,8 @@ from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.dry_run import messages_for, try_again
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
+from storage.model_calls import Trajectories
 from storage.runs import NewRun, Runs
-from storage.trajectories import Trajectories
 from tests.support.database import empty_sqlite
 from tests.support.lab import ASK, FINISH, TASK, do, lab
 from tests.support.model_server import Script, ScriptedModel

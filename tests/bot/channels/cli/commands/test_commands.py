@@ -36,9 +36,9 @@ from bot.channels.cli.terminal.language import speak
 from bot.channels.cli.terminal.texts import catalogue as help_texts
 from bot.desk.actors import AccessDenied, BadRequest, NotFound
 from scheduler.runs.queue import ProcessLock
-from storage.clocks import Clocks
 from storage.engine import Database
 from storage.hosts import ENDED, Hosts
+from storage.leases import Clocks
 from storage.runs import NewRun, Runs
 from tests.support.adb import adb_server
 from tests.support.command_line import call, empty_place

@@ -21,7 +21,7 @@ from bot.channels.web.console.routes import add_console
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.context import CONSOLE
 from scheduler.runs.human import StoredHuman
-from storage.chat_messages import ChatMessages
+from storage.chats import ChatMessages
 from storage.console_sessions import ConsoleSessions
 from storage.events import Events
 from storage.people import Audit

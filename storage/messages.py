@@ -1,6 +1,8 @@
-"""The outbox: messages to chats, in order for each chat, until the chat's server has taken them; and cards.
+"""Messages: updates that came in, messages that go out to chats, and the cards among them.
 
-A card is the message in which a run or a question is shown, to be edited or replied to.
+An update is stored in the inbox before it is acknowledged, and handled once. Messages to a chat are in the outbox, in
+order, until the chat's server has taken them. A card is the message in which a run or a question is shown, to be edited
+or replied to.
 """
 
 from __future__ import annotations
@@ -14,14 +16,87 @@ import sqlalchemy as sa
 
 from storage.engine import Database
 from storage.failures import shielded
-from storage.tables import cards, outbox
+from storage.tables import cards, inbox, outbox
 
-PENDING, SENT, FAILED, REPLACED = "pending", "sent", "failed", "replaced"
+NEW, DONE, FAILED = "new", "done", "failed"  # states of an update
+PENDING, SENT, REPLACED = "pending", "sent", "replaced"  # states of a message, and FAILED
+RUN, QUESTION = "run", "question"  # subjects of cards
 OF_ITS_CHAT = {"reply_to", "edit", "edit_picture", "thread_id"}  # payload keys that mean something only in their chat
-
-
 # A message written so far in the future means that the clock was put back since; its time is ignored.
 CLOCK_BACK = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """An update. ``raw``: its JSON as it came."""
+
+    update_id: int
+    raw: str
+    state: str
+    attempts: int
+    error: str
+    received_at: datetime
+
+
+@shielded
+class InboxTable:
+    """The table of updates."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def store(self, update_id: int, raw: str) -> bool:
+        """Store an update and wake ``db.signal("inbox")``. Return False if it was here before.
+
+        It is on the disk when this returns.
+        """
+        new = self._db.insert(inbox).values(update_id=update_id, raw=raw, state=NEW, received_at=self._db.now())
+        async with self._db.write(durable=True) as connection:
+            done = await connection.execute(
+                new.on_conflict_do_nothing(index_elements=["update_id"]).returning(inbox.c.update_id)
+            )
+            stored = done.scalar_one_or_none() is not None
+        if stored:
+            self._db.signal("inbox").notify()
+        return stored
+
+    async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
+        """Return updates that are not handled yet, in order. ``without``: ids to leave out, some thousands at most."""
+        statement = (
+            sa.select(inbox)
+            .where(inbox.c.state == NEW, inbox.c.update_id.not_in(without))
+            .order_by(inbox.c.update_id)
+            .limit(limit)
+        )
+        async with self._db.read() as connection:
+            return [InboxRow(**row) for row in (await connection.execute(statement)).mappings()]
+
+    async def get(self, update_id: int) -> InboxRow | None:
+        async with self._db.read() as connection:
+            row = (await connection.execute(sa.select(inbox).where(inbox.c.update_id == update_id))).mappings().first()
+        return None if row is None else InboxRow(**row)
+
+    async def begun(self, update_id: int) -> None:
+        """Count a try before it is made, so that a try that crashes the process is counted too."""
+        await self._set(update_id, attempts=inbox.c.attempts + 1)
+
+    async def put_back(self, update_id: int) -> None:
+        """Uncount the last try. Does nothing if the update is no longer waiting."""
+        await self._set(
+            update_id, only=sa.and_(inbox.c.state == NEW, inbox.c.attempts > 0), attempts=inbox.c.attempts - 1
+        )
+
+    async def done(self, update_id: int) -> None:
+        await self._set(update_id, state=DONE, error="")
+
+    async def failed(self, update_id: int, error: str, *, give_up: bool) -> None:
+        """Store the error of a try. If ``give_up``, the update is not handed out again."""
+        await self._set(update_id, state=FAILED if give_up else NEW, error=error)
+
+    async def _set(self, update_id: int, *, only: sa.ColumnElement[bool] | None = None, **values: object) -> None:
+        change = sa.update(inbox).where(inbox.c.update_id == update_id).values(**values)
+        async with self._db.write() as connection:
+            await connection.execute(change if only is None else change.where(only))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +249,6 @@ def _firsts(without: Collection[int]) -> sa.Select[tuple[int]]:
     """Select the id of the first waiting message of each chat."""
     waiting = (outbox.c.state == PENDING, outbox.c.id.not_in(without))
     return sa.select(sa.func.min(outbox.c.id)).where(*waiting).group_by(outbox.c.chat_key)
-
-
-RUN, QUESTION = "run", "question"
 
 
 @dataclass(frozen=True, slots=True)

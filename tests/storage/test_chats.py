@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from storage.chats import Chats
+from storage.chats import Chats, TopicTable
 from storage.engine import Database
-from storage.outbox import QUESTION, RUN, Cards, OutboxTable
+from storage.messages import QUESTION, RUN, Cards, OutboxTable
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules
-from storage.topics import TopicTable
 
 OLD = {"channel": "telegram", "chat_id": "-5", "thread_id": "", "kind": "group"}
 OTHER = {**OLD, "chat_id": "-6"}
