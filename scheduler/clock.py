@@ -19,8 +19,8 @@ from apscheduler.triggers.date import DateTrigger
 
 from agent_core.errors import InputRejected
 from scheduler.jobs.periodic import Periodic
+from scheduler.sweeps.order import WATCH
 from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
-from scheduler.watches.order import KIND as WATCH
 from storage.engine import Database
 from storage.ids import new_id
 from storage.leases import LEASE_SECONDS, Clocks

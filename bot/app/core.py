@@ -39,9 +39,9 @@ from knowledge.choosing import ModelChooser
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.learning import Learning
 from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import ParkingModel
 from scheduler.runs.lease import HeldLease, lease_of
-from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.attempt import SweepEyes
 from storage.contacts import Contacts
 from storage.engine import Database

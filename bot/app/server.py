@@ -52,7 +52,7 @@ from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.host import ClockCheck
 from scheduler.runs.service import RunService
 from scheduler.times import parse_quiet, parse_zone
-from scheduler.times.quiet import Quiet, quiet_of
+from scheduler.times.shop import Quiet, quiet_of
 from storage.chats import TopicTable
 from storage.messages import InboxTable, OutboxTable
 

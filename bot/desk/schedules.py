@@ -24,11 +24,11 @@ from bot.desk.views import RunStatus, RunView
 from bot.desk.week import WeekView, week_of
 from scheduler.runs.service import PERSON
 from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.sweeps.order import WATCH, kind_of, read_watch
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
-from scheduler.watches.order import KIND as WATCH
-from scheduler.watches.order import kind_of, read_watch, sweep_of
+from scheduler.watches.looks import sweep_of
 from storage.runs import FAILED, RunRow, Runs
 from storage.schedules import NewSchedule, ScheduleRow, Schedules, ScheduleThere, run_of
 from storage.sweeps import Sweeps

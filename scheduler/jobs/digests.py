@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from scheduler.jobs.periodic import Periodic
-from scheduler.times.digest import DigestTime, parse_digest_time
-from scheduler.times.quiet import Quiet
+from scheduler.times.shop import DigestTime, Quiet, parse_digest_time
 from storage.digests import EMPTY, MISSED, SENT, Digests
 from storage.engine import Database
 

@@ -25,7 +25,7 @@ from scheduler.runs.executor import AttemptOutcome, language_of
 from scheduler.runs.service import ASKED_SWEEP, SWEEP, WATCH
 from scheduler.sweeps.order import BY_WATCH, QUIET_HOURS, SweepOrder, reply_to
 from scheduler.sweeps.plan import REMEMBERED, Left, Rules, SweepPlan, owed, plan
-from scheduler.times.quiet import quiet_of
+from scheduler.times.shop import quiet_of
 from storage.contacts import Contacts
 from storage.engine import Database
 from storage.ledger import StoredLedger

@@ -1,9 +1,9 @@
-"""The target of a sweep, as people write it: ``11 小王``, ``#vip``, ``未读``."""
+"""The target of a sweep or a watch, as people write it: ``11 小王``, ``#vip``, ``未读``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,13 +14,16 @@ from agent_core.policies.detect import reply_task
 from agent_core.texts import Lang
 
 WORDS = ("巡检", "扫一遍", "sweep")
+WATCH_WORDS = ("盯着", "值守", "watch")
 EVERYBODY = frozenset(
     {"未读", "所有", "所有未读", "全部未读", "有未读的", "所有人", "全部", "unread", "everyone", "everybody", "all"}
 )
 MOST_NAMES = 50
 KIND = "sweep"  # the kind of a schedule, and in a run's options
+WATCH = "watch"  # the kind of a schedule
 BY_WATCH = "watch"  # in a run's options: a watch has started it
 QUIET_HOURS = "quiet hours"  # the message of a sweep, or a run of it, that did not begin because of them
+_BETWEEN = " \t\n:：,，"  # after one of the words
 _PART = re.compile(r"[\"“「『']([^\"”」』']+)[\"”」』']|([^\s,，、;；]+)")
 _QUOTES = (("“", "”"), ('"', '"'), ("「", "」"), ("『", "』"))
 
@@ -68,12 +71,8 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
     one: an order to answer one contact counts too.
     """
     text = task.strip()
-    ordered = text.removeprefix("/")  # written as the command
-    for word in WORDS:
-        if ordered[: len(word)].lower() == word:
-            after = ordered[len(word) :]
-            if not after or after[0] in " \t\n:：,，":
-                return read_order(after.lstrip(" \t\n:：,，"))
+    if (whom := _after(WORDS, text.removeprefix("/"))) is not None:  # with a slash it is written as the command
+        return read_order(whom)
     reply = reply_task(text)
     if reply is None or (reply.contact and not one):
         return None
@@ -83,13 +82,50 @@ def read_task(task: str, *, one: bool = False) -> SweepOrder | None:
 
 
 def kind_of(task: str) -> str:
-    """Return the kind of run that a schedule with this task starts: ``sweep`` or ``run``. Raises InputRejected as
-    ``read_task``.
+    """Return the kind of run that a schedule with this task starts: ``watch``, ``sweep`` or ``run``.
+
+    Raises InputRejected as ``read_watch`` and ``read_task``.
 
     A schedule that answers one contact is a sweep, too: it checks the chat list before any model is asked, and reports
     nothing if there is nothing new.
     """
+    if read_watch(task) is not None:
+        return WATCH
     return "run" if read_task(task, one=True) is None else KIND
+
+
+def read_watch(task: str) -> SweepOrder | None:
+    """Return the contacts that a watch is to follow, or None if the task is not a watch (``盯着 11``, ``watch all``).
+
+    Raises InputRejected if nobody is named, because everybody has to be asked for explicitly, and for the same reasons
+    as ``read_order``.
+    """
+    whom = watched(task)
+    if whom is None:
+        return None
+    order = read_order(whom)
+    apps = {name.lower() for name in (order.profile.name, *order.profile.aliases)}
+    if not whom or (order.everybody and whom.lower() in apps):
+        raise InputRejected(
+            "Who is to be watched?",
+            advice="Name contacts, tags (#vip) or 所有 (all).",
+            key="watch_whom",
+        )
+    return order
+
+
+def watched(task: str) -> str | None:
+    """Return whom a watch is to follow in the words of its task, or None if the task is not a watch."""
+    return _after(WATCH_WORDS, task.strip())
+
+
+def _after(words: Sequence[str], text: str) -> str | None:
+    """Return what follows one of these words at the beginning of a text; None if it begins with none of them."""
+    for word in words:
+        after = text[len(word) :]
+        if text[: len(word)].lower() == word and (not after or after[0] in _BETWEEN):
+            return after.lstrip(_BETWEEN)
+    return None
 
 
 def one_contact(task: str) -> str:

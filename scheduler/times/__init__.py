@@ -7,7 +7,7 @@ from __future__ import annotations
 from scheduler.times.cron import CronTimes
 from scheduler.times.formal import parse_schedule
 from scheduler.times.kinds import EveryTimes, OnceTimes, ScheduleTimes, last_until, times_between
-from scheduler.times.quiet import QuietHours, parse_quiet
+from scheduler.times.shop import QuietHours, parse_quiet
 from scheduler.times.zones import parse_zone
 
 __all__ = [

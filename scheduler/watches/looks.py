@@ -1,19 +1,18 @@
-"""The decision whether a watch starts a sweep of the chat list, or a sweep that comes anyway is enough."""
+"""What a watch decides: who has stopped typing, and whether a sweep starts or one that comes anyway is enough."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 
 from scheduler.runs.human import LEFT_ALONE
 from scheduler.runs.service import WATCH
+from scheduler.sweeps.order import BY_WATCH, WORDS, SweepOrder, read_watch, watched
 from scheduler.sweeps.order import KIND as SWEEP
-from scheduler.sweeps.order import SweepOrder
-from scheduler.watches.order import sweep_of
 from storage.engine import Database
-from storage.runs import QUEUED, RUNNING, RunRow
+from storage.runs import QUEUED, RUNNING, NewRun, RunRow
 from storage.schedules import ScheduleRow
 from storage.sweeps import Sweeps, SweptApp
 from storage.watches import Use, Watches
@@ -24,6 +23,24 @@ log = structlog.get_logger(__name__)
 def at_work(run: RunRow) -> bool:
     """Tell whether an unfinished run is in line or active, not waiting for a person."""
     return run.status in (QUEUED, RUNNING) or run.attempt_due_at is not None
+
+
+def sweep_of(row: ScheduleRow, serial: str, *, by_hand: bool = False) -> NewRun:
+    """Return a sweep of the chat list for the contacts of a watch.
+
+    ``by_hand``: a person wants it, so quiet hours don't apply.
+    """
+    order = read_watch(row.task) or SweepOrder()
+    word = WORDS[-1] if row.options.get("lang") == "en" else WORDS[0]
+    return NewRun(
+        f"{word} {watched(row.task) or ''}".strip(),
+        serial,
+        priority=WATCH,
+        options={**row.options, **order.data(), **({} if by_hand else {BY_WATCH: True})},
+        requested_by=row.created_by,
+        chat=row.chat,
+        schedule_id=row.id,
+    )
 
 
 async def start_look(db: Database, row: ScheduleRow, serial: str, why: str, once: str) -> str | None:
@@ -83,3 +100,56 @@ async def looks_coming(db: Database, app: str, active: Sequence[RunRow]) -> Comi
         elif run.priority >= WATCH:
             in_line.append(order)
     return Coming(in_line, working)
+
+
+@dataclass(slots=True)
+class _Typing:
+    state: str
+    since: float
+    newest: float
+
+
+@dataclass(slots=True)
+class Settling:
+    """The contacts who have written and were not handled yet. Times are seconds of one clock, which are passed in.
+
+    A contact is ready ``settle`` seconds after their newest message, and no later than ``longest`` after the first.
+    """
+
+    settle: float
+    longest: float
+    _typing: dict[str, _Typing] = field(default_factory=dict)
+    _done: dict[str, str] = field(default_factory=dict)
+
+    def see(self, standing: Mapping[str, str], now: float) -> None:
+        """Take in the current contacts: a state by name, which changes when they write again.
+
+        A missing name was read by somebody.
+        """
+        self._typing = {name: one for name, one in self._typing.items() if name in standing}
+        self._done = {name: state for name, state in self._done.items() if name in standing}
+        for name, state in standing.items():
+            typing = self._typing.get(name)
+            if self._done.get(name) == state:
+                continue
+            if typing is None:
+                self._typing[name] = _Typing(state, now, now)
+            elif typing.state != state:
+                typing.state, typing.newest = state, now
+
+    def ready(self, now: float) -> dict[str, str]:
+        """Return the contacts who have stopped typing, with their states, until ``done`` is called for them."""
+        return {name: one.state for name, one in self._typing.items() if now >= self._due(one)}
+
+    def done(self, name: str) -> None:
+        """Mark a contact as handled until they write again."""
+        if (typing := self._typing.pop(name, None)) is not None:
+            self._done[name] = typing.state
+
+    def due_in(self, now: float) -> float | None:
+        """Return the seconds until the next contact is ready, or None if nobody types."""
+        coming = [due - now for one in self._typing.values() if (due := self._due(one)) > now]
+        return min(coming, default=None)
+
+    def _due(self, typing: _Typing) -> float:
+        return min(typing.newest + self.settle, typing.since + self.longest)

@@ -25,12 +25,11 @@ from scheduler.clock import never
 from scheduler.jobs.periodic import Periodic
 from scheduler.runs.service import WATCH
 from scheduler.sweeps.attempt import contacts_of
-from scheduler.sweeps.order import BY_WATCH, SweepOrder, reply_to
+from scheduler.sweeps.order import BY_WATCH, SweepOrder, read_watch, reply_to
+from scheduler.sweeps.order import WATCH as KIND
 from scheduler.sweeps.plan import ChosenContact, Left, Rules, plan
-from scheduler.times.quiet import quiet_of
-from scheduler.watches.looks import at_work, looks_coming, start_look, use_since_look
-from scheduler.watches.order import KIND, read_watch
-from scheduler.watches.settling import Settling
+from scheduler.times.shop import quiet_of
+from scheduler.watches.looks import Settling, at_work, looks_coming, start_look, use_since_look
 from storage.engine import Database
 from storage.ids import new_id
 from storage.leases import LEASE_SECONDS

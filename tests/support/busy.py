@@ -11,8 +11,8 @@ from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session
 from bot.desk.desk import Desk
 from knowledge.embedded import EmbeddedKnowledge
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.runs import NewRun, Runs
 from storage.schedules import NewSchedule, Schedules

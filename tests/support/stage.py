@@ -24,9 +24,9 @@ from bot.desk.desk import Desk
 from bot.desk.live_screens import LiveScreens
 from bot.desk.views import QuestionView, RunView
 from scheduler.jobs.deadlines import QuestionTimes
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.service import RunService
-from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.hosts import Phones
 from storage.people import People

@@ -31,7 +31,7 @@ from bot.app.settings.values import (
 )
 from knowledge.config import Provider, Template, providers_of
 from scheduler.times import parse_quiet
-from scheduler.times.digest import parse_digest_time
+from scheduler.times.shop import parse_digest_time
 
 
 class Section(BaseModel):

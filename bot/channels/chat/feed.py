@@ -21,7 +21,7 @@ from bot.channels.chat.turn import Outgoing, utc_now
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
-from scheduler.times.quiet import URGENT
+from scheduler.times.shop import URGENT
 from storage.failures import run_shielded
 from storage.questions import MOST_REMINDERS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent_core.proxies import ProxySetting, Route
-from scheduler.times.quiet import Quiet
+from scheduler.times.shop import Quiet
 
 TELEGRAM_PROXY = ProxySetting("PHONEDESK_TELEGRAM__PROXY")  # for callers that set no proxy
 

@@ -16,9 +16,9 @@ from bot.app.core import Core, open_core
 from bot.app.identities import merged
 from bot.app.run_here import run_here
 from bot.tools.demo.world import World, demo_world
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.lease import lease_of
-from scheduler.runs.store import StoredRuns
 from simulator.phone.adbd import AdbdServer
 from simulator.phone.phone import VirtualPhone
 from storage.contacts import Contacts, NewContact

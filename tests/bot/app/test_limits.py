@@ -24,9 +24,9 @@ from bot.app.settings.loading import load
 from bot.app.worker import AttemptExecutor
 from bot.tools.demo.world import demo_world
 from knowledge.choosing import ModelChooser
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.host import Host
 from scheduler.runs.lease import HeldLease
-from scheduler.runs.store import StoredRuns
 from simulator.phone.assembly import CHECKED
 from storage.engine import Database
 from storage.events import Events

@@ -28,10 +28,10 @@ from bot.app.worker import listing
 from bot.channels.chat.texts import texts
 from bot.tools.demo.world import demo_world
 from scheduler.runs.dispatcher import Dispatcher
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.host import Fleet, Host
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.stop import Reason, StopSignal
-from scheduler.runs.store import StoredRuns
 from simulator.phone.server import serve
 from storage.contacts import Contacts, NewContact
 from storage.events import Events

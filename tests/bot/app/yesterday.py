@@ -12,7 +12,7 @@ from bot.app.database import open_database
 from bot.app.settings.layers import Settings
 from bot.desk.actors import Role
 from bot.desk.people import new_code
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.people import People
 from storage.runs import NewRun, Runs
 from storage.tables import answers, people

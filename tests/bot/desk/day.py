@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent_core.ports import AnswerEvent, Event, ReplyState
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.events import Events
 from storage.runs import NewRun, Runs
 from tests.support.shop import Shop

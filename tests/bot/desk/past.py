@@ -14,7 +14,7 @@ from agent_core.loop.trajectory import ModelRequest
 from agent_core.perception.readings import Reading, Source
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import Session, Status, StepRecord
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.model_calls import Trajectories
 from storage.runs import NewRun, Runs

@@ -14,7 +14,7 @@ from agent_core.session import ReplyRecord, Session
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role
 from bot.desk.answers import moment
 from bot.desk.views import AnswersAsked
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.answers import Answers
 from storage.people import Audit
 from storage.runs import NewRun, Runs

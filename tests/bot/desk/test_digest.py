@@ -14,7 +14,7 @@ from bot.desk.context import chat_data
 from bot.desk.desk import Desk
 from bot.desk.digest_views import FailedRuns, Often, Period
 from scheduler.jobs.digests import DigestWatch, digest_times
-from scheduler.times.quiet import quiet_of
+from scheduler.times.shop import quiet_of
 from storage.events import Events
 from storage.outages import Outages
 from tests.bot.desk.day import ZONE, Day, at, day

@@ -11,7 +11,7 @@ from bot.desk.actors import BadRequest, Role
 from bot.desk.schedules_views import ScheduleWish
 from scheduler.clock import Clock
 from scheduler.sweeps.attempt import in_quiet_hours
-from scheduler.watches.order import sweep_of
+from scheduler.watches.looks import sweep_of
 from storage.contacts import Contacts, NewContact
 from storage.runs import Runs
 from storage.schedules import Schedules

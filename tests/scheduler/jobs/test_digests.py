@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from agent_core.errors import InputRejected
 from scheduler.jobs.digests import DigestChat, DigestWatch, digest_times
-from scheduler.times.digest import DigestTime, parse_digest_time
-from scheduler.times.quiet import Quiet, quiet_of
+from scheduler.times.shop import DigestTime, Quiet, parse_digest_time, quiet_of
 from storage.engine import Database
 from storage.events import Events
 from storage.tables import digests

@@ -14,8 +14,8 @@ from agent_core.reply.hand_over import ReplyDelivery
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.ledger import StoredLedger
 from storage.questions import Questions

@@ -22,9 +22,9 @@ from agent_core.ports import (
 )
 from agent_core.session import Answer, Choice, Question, QuestionKind, ReplyRecord, RowMark, Session
 from agent_core.sweep import IN_CHAT
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.stop import StopSignal
-from scheduler.runs.store import StoredRuns
 from scheduler.sweeps.plan import owed
 from storage.answers import AnswerFilter, Answers
 from storage.engine import Database

@@ -13,12 +13,11 @@ from agent_core.ports import AnswerEvent, Event, MessageKey, ReplyState
 from agent_core.session import Question, QuestionKind, Session
 from agent_core.settings import new_session
 from scheduler.runs.dispatcher import Dispatcher
-from scheduler.runs.executor import AttemptOutcome
+from scheduler.runs.executor import AttemptOutcome, StoredRuns
 from scheduler.runs.human import StoredHuman
 from scheduler.runs.lease import HeldLease
 from scheduler.runs.service import RunService
 from scheduler.runs.stop import Reason
-from scheduler.runs.store import StoredRuns
 from scheduler.runs.worker import Worker, attempt_id
 from storage.answers import Answers
 from storage.engine import Database

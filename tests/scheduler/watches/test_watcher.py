@@ -14,7 +14,7 @@ from agent_core.perception.reader import ScreenReader
 from agent_core.session import QuestionKind
 from scheduler.sweeps.attempt import SweepEyes, sweep_attempt
 from scheduler.sweeps.plan import ChosenContact
-from scheduler.watches.order import sweep_of
+from scheduler.watches.looks import sweep_of
 from scheduler.watches.watcher import PhoneWatch, Watcher, WatchTimes, watches_of
 from storage.contacts import Contacts, NewContact
 from storage.engine import Database

@@ -17,7 +17,7 @@ from bot.desk.desk import Desk
 from bot.desk.views import AnswersAsked
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import make_entry
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.answers import Answers
 from storage.questions import Questions
 from storage.runs import NewRun, Runs

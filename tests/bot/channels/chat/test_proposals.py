@@ -22,8 +22,8 @@ from bot.desk.views import QuestionView
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
 from knowledge.learning import Learning
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from storage.people import People
 from storage.questions import Questions
 from storage.runs import NewRun, Runs

@@ -25,7 +25,7 @@ from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import CHANNEL, Tasks
 from bot.desk.actors import Actor, BadRequest, Role
 from scheduler.runs.dispatcher import Dispatcher
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.leases import Leases
 from storage.people import Audit
 from storage.questions import Questions

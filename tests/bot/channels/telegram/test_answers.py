@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_core.ports import AnswerEvent, Event, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
 from bot.desk.actors import Role
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.runs import NewRun, Runs
 from tests.bot.channels.telegram.shop import Shop
 from tests.support.telegram import picture

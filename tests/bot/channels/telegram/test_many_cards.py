@@ -12,7 +12,7 @@ import pytest
 
 from agent_core.ports import Event
 from agent_core.session import Session, Status, StepRecord
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
 from simulator.telegram.world import CallRecord
 from storage.engine import Database

@@ -21,8 +21,8 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.desk.actors import ChatRef, Role
 from bot.desk.context import chat_data
 from scheduler.jobs.digests import DigestWatch, digest_times
-from scheduler.runs.store import StoredRuns
-from scheduler.times.quiet import quiet_of
+from scheduler.runs.executor import StoredRuns
+from scheduler.times.shop import quiet_of
 from simulator.telegram import Chat, Message
 from storage.engine import Database
 from storage.events import Events

@@ -10,8 +10,8 @@ from agent_core.session import GateState, Planned, Session
 from bot.desk.actors import Role
 from knowledge.entries import Entry
 from knowledge.learning import Learning
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from simulator.telegram import FakeUser
 from storage.runs import NewRun, Runs
 from tests.bot.channels.telegram.shop import Shop

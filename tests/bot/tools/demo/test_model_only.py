@@ -8,8 +8,8 @@ from agent_core.session import Session, Status
 from bot.app.core import open_core
 from bot.app.run_here import run_here
 from bot.tools.demo.world import World, demo_world
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from tests.support.ocr import needs_ocr
 
 pytestmark = [needs_ocr, pytest.mark.rotating(parts=4)]

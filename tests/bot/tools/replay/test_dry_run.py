@@ -14,7 +14,7 @@ from bot.desk.history import recorded_steps
 from bot.desk.history_views import RecordingView
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.dry_run import messages_for, try_again
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.model_calls import Trajectories
 from storage.runs import NewRun, Runs

@@ -16,7 +16,7 @@ from agent_core.ports import AnswerEvent, Event, MessageKey, Record, ReplyState
 from bot.channels.cli.commands.answers import COLUMNS, PAGE
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.main import app
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.ledger import StoredLedger
 from storage.questions import Questions

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from bot.channels.cli.commands.common import Exit
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from simulator.phone.scenario_file import default_scenario
 from simulator.phone.server import serve
 from storage.api_keys import ApiKeys

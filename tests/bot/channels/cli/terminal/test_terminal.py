@@ -45,7 +45,7 @@ from bot.channels.cli.terminal.lines import drop_typed, read_line
 from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
 from bot.channels.cli.terminal.render import panel
 from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History

@@ -26,8 +26,8 @@ from bot.desk.knowledge_views import EntryText
 from bot.desk.schedules_views import ScheduleWish
 from bot.desk.views import ContactView
 from knowledge.entries import Entry
+from scheduler.runs.executor import StoredRuns
 from scheduler.runs.human import StoredHuman
-from scheduler.runs.store import StoredRuns
 from storage.console_sessions import ConsoleSessions
 from storage.events import Events
 from storage.hosts import Phones

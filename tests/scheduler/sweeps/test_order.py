@@ -1,10 +1,11 @@
+"""What people write of sweeps and watches."""
+
 from __future__ import annotations
 
 import pytest
 
 from agent_core.errors import InputRejected
-from scheduler.sweeps.order import SweepOrder
-from scheduler.watches.order import kind_of, read_watch
+from scheduler.sweeps.order import SweepOrder, kind_of, read_watch
 
 
 @pytest.mark.parametrize(

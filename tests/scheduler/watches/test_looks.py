@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scheduler.watches.settling import Settling
+from scheduler.watches.looks import Settling
 
 
 def test_who_has_stopped_typing_is_ready_once() -> None:
