@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -15,13 +14,10 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent_core import retry
-from agent_core.errors import ConfigMissing, KnowledgeError, KnowledgeNotReady, KnowledgeQuota
+from agent_core.errors import KnowledgeError, KnowledgeNotReady, KnowledgeQuota
 from agent_core.ports import Record
-from agent_core.proxies import ProxySetting
-from knowledge.config import KNOWLEDGE_PROXY
-from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
-from knowledge.records import Hit, best, member, records_of
+from knowledge.http_client import Names, ServiceProblem, cut_query, missing
+from knowledge.service import Hit, RemoteKnowledge, best, member, records_of
 
 MAX_QUERY = 250  # characters; the service refuses longer ones
 _QUOTA_CODES = frozenset({"provider_quota_exceeded", "rate_limit_error", "too_many_requests"})
@@ -61,59 +57,34 @@ class _Problem(BaseModel):
     message: str = ""
 
 
-class DifyKnowledge:
-    """A dataset in Dify. A record is sure from ``min_score`` (0–1) on, and without a score only if that is 0.
+class DifyKnowledge(RemoteKnowledge):
+    """A dataset in Dify."""
 
-    Connections are opened by the first call and closed by ``close``.
+    name = "dify"
 
-    timeout: seconds for a call with all its tries.
-    """
+    def _address(self, base_url: str, dataset_id: str, names: Names) -> str:
+        if not dataset_id:
+            raise missing("dataset", names.dataset_id)
+        base = base_url.rstrip("/").removesuffix("/v1").rstrip("/")
+        return f"{base}/v1/datasets/{quote(dataset_id, safe='')}/retrieve"
 
-    def __init__(
-        self,
-        base_url: str,
-        dataset_id: str,
-        token: str,
-        *,
-        timeout: float = 10.0,
-        min_score: float = 0.6,
-        names: Names | None = None,
-        proxy: ProxySetting = KNOWLEDGE_PROXY,
-        sleep: retry.Sleep = asyncio.sleep,
-    ) -> None:
-        names = names or Names()
-        self._url = _retrieve_url(base_url, dataset_id, names)
-        headers, secret = bearer(token, names)
-        self._min_score = min_score
-        self._endpoint = Endpoint(
-            self._url,
-            headers=headers,
-            secrets=[secret],
-            find_problem=_find_problem,
-            timeout=timeout,
-            names=names,
-            proxy=proxy,
-            sleep=sleep,
-        )
+    def _request(self, query: str) -> tuple[str, object]:
+        return self._url, {"query": cut_query(query, MAX_QUERY)}
 
-    def __repr__(self) -> str:
-        return f"DifyKnowledge({self._url!r})"
-
-    @property
-    def name(self) -> str:
-        return "dify"
-
-    async def close(self) -> None:
-        await self._endpoint.close()
-
-    async def retrieve(self, query: str) -> Sequence[Record]:
-        """Return the records for ``query`` (cut at 250 characters), best first; empty if none has a text.
-
-        Raises KnowledgeError if the service could not be asked, after the retries of the table.
-        """
-        if not query.strip():
-            return ()
-        return await self._endpoint.ask(self._url, {"query": cut_query(query, MAX_QUERY)}, self._records)
+    def _find_problem(self, status: int, answer: Any) -> ServiceProblem | None:
+        if 200 <= status < 300:
+            return None
+        try:
+            problem = _Problem.model_validate(answer)
+        except ValidationError:
+            return None
+        limited = status == 403 and _RATE_WORDS.search(problem.message) is not None
+        error: type[KnowledgeError] | None = None
+        if problem.code in _QUOTA_CODES or limited:
+            error = KnowledgeQuota
+        elif problem.code in _NOT_READY_CODES:
+            error = KnowledgeNotReady
+        return ServiceProblem(problem.code, problem.message, error)
 
     def _records(self, answer: Any) -> Sequence[Record]:
         found = member(answer, "records")
@@ -135,31 +106,3 @@ def _hit(raw: _Record) -> Hit:
         document=document or "",
         score=raw.score,
     )
-
-
-def _find_problem(status: int, answer: Any) -> ServiceProblem | None:
-    if 200 <= status < 300:
-        return None
-    try:
-        problem = _Problem.model_validate(answer)
-    except ValidationError:
-        return None
-    limited = status == 403 and _RATE_WORDS.search(problem.message) is not None
-    error: type[KnowledgeError] | None = None
-    if problem.code in _QUOTA_CODES or limited:
-        error = KnowledgeQuota
-    elif problem.code in _NOT_READY_CODES:
-        error = KnowledgeNotReady
-    return ServiceProblem(problem.code, problem.message, error)
-
-
-def _retrieve_url(base_url: str, dataset_id: str, names: Names) -> str:
-    base = checked_url(base_url, names).rstrip("/").removesuffix("/v1").rstrip("/")
-    if not dataset_id.strip():
-        raise ConfigMissing(
-            "The knowledge dataset is missing.",
-            advice=f"Set {names.dataset_id}.",
-            key="knowledge_missing",
-            names=names.dataset_id,
-        )
-    return f"{base}/v1/datasets/{quote(dataset_id.strip(), safe='')}/retrieve"

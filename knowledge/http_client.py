@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from agent_core import retry
 from agent_core.errors import (
     ConfigInvalid,
+    ConfigMissing,
     KnowledgeAuth,
     KnowledgeError,
     KnowledgeNotFound,
@@ -33,7 +34,6 @@ from agent_core.http import REQUEST_ERRORS, cause_of, retry_after
 from agent_core.proxies import ProxySetting
 from agent_core.texts import Listed
 from agent_core.texts.clean import clean_text
-from knowledge.config import KNOWLEDGE_PROXY
 
 MAX_BODY = 4 * 1024 * 1024  # bytes
 _MAX_FAILURE = 64 * 1024  # bytes that are read of a failed call's answer
@@ -79,15 +79,12 @@ class ServiceProblem:
     error: type[KnowledgeError] | None = None
 
 
-# Takes the HTTP status and the JSON of an answer (None if there is none); returns the problem, or None.
-FindProblem = Callable[[int, Any], ServiceProblem | None]
-
-
 class Endpoint:
     """One service, at the host of ``url``. Connections are opened by the first call and closed by ``close``.
 
     timeout: seconds for a call with all its tries.
     secrets: are removed from every message.
+    find_problem: takes the HTTP status and the JSON of an answer (None if there is none).
     proxy: decides how the host is reached; raises ConfigInvalid if it names a proxy that is none.
     """
 
@@ -97,12 +94,12 @@ class Endpoint:
         *,
         headers: Mapping[str, str],
         secrets: Sequence[str],
-        find_problem: FindProblem,
-        method: str = "POST",
-        timeout: float = 10.0,
-        names: Names | None = None,
-        proxy: ProxySetting = KNOWLEDGE_PROXY,
-        sleep: retry.Sleep = asyncio.sleep,
+        find_problem: Callable[[int, Any], ServiceProblem | None],
+        method: str,
+        timeout: float,
+        names: Names,
+        proxy: ProxySetting,
+        sleep: retry.Sleep,
     ) -> None:
         self._route = proxy.route(url)
         self._method = method
@@ -110,7 +107,7 @@ class Endpoint:
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
         self._find_problem = find_problem
         self._timeout = timeout
-        self._names = names or Names()
+        self._names = names
         self._http: httpx2.AsyncClient | None = None
         self._sleep = sleep
 
@@ -256,6 +253,12 @@ def unknown_form(what: str, *, advice: str | None = None) -> KnowledgeUnreachabl
     )
 
 
+def missing(what: str, setting: str) -> ConfigMissing:
+    """Return the error of a value that a service needs."""
+    said = f"The knowledge {what} is missing."
+    return ConfigMissing(said, advice=f"Set {setting}.", key="knowledge_missing", names=setting)
+
+
 def checked_url(url: str, names: Names) -> str:
     """Return ``url`` without surrounding spaces.
 
@@ -297,13 +300,9 @@ def checked_token(token: str, names: Names) -> str:
     return token
 
 
-def bearer(token: str, names: Names) -> tuple[Mapping[str, str], str]:
-    """Return the header ``Authorization`` and the secret in it; no header if there is no token."""
-    token = checked_token(token, names)
-    if not token:
-        return {}, ""
-    header = token if token.lower().startswith("bearer ") else f"Bearer {token}"
-    return {"Authorization": header}, header.split(" ", 1)[1].strip()
+def without_scheme(token: str) -> str:
+    """Return ``token`` without the word Bearer before it."""
+    return token[len("bearer ") :].strip() if token.lower().startswith("bearer ") else token
 
 
 def cut_query(query: str, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Turns people's answers into waiting entries, which are never sent before a person approves them.
+"""Learns from people's answers: they become waiting entries, which are never sent before a person approves them.
 
 If a person picked a record, it learns the customer's words as another wording; a person's own text becomes an entry
 with these words as its question. All of the words are kept, because whether a record answers depends on all of them;
@@ -8,6 +8,8 @@ Words with personal data are no use for others. They never become a wording, and
 masked. Only some names and addresses can be told from other words, so whoever approves checks for them. A person's
 answer is kept as it is, although it may be meant for one customer: ``personal_data`` finds what to warn of before
 approval.
+
+An answer may also serve another customer who waits: ``alike`` tells whether two ask nearly the same.
 """
 
 from __future__ import annotations
@@ -16,12 +18,16 @@ import re
 
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent, Provenance
-from agent_core.reply.sureness.plain import stripped, without_politeness
+from agent_core.reply.sureness.facts import facts_of
+from agent_core.reply.sureness.lexicon import Kind
+from agent_core.reply.sureness.plain import is_han, spaced, stripped, without_politeness
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.entries import LONGEST_QUESTION, Entry, line, make_entry
+from knowledge.entries import LONGEST_QUESTION, Entry, likeness, line, make_entry, tokens
 from knowledge.personal import MASK, is_personal, masked
 
+# Share of common tokens. In the sample shop no two wordings of different entries reach it.
+ALIKE = 0.8
 _OURS = "embedded:"
 _MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # after a mere space a name may belong to the next words
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
@@ -124,3 +130,25 @@ def _without_name(text: str, contact: str) -> str:
         return text
     text = re.sub(rf"\A{_NAMES_ONESELF}\s*{re.escape(name)}{_MARKS}", "", text, flags=re.IGNORECASE)
     return re.sub(rf"{_MARKS}{re.escape(name)}\W*\Z", "", text)
+
+
+def alike(one: str, other: str) -> bool:
+    """Tell whether the words of two customers mean the same, or differ in a few words that do not matter."""
+    first, second = stripped(one), stripped(other)
+    if not first or not second:
+        return False
+    if first == second:
+        return True
+    if _telling(one) != _telling(other):
+        return False
+    return likeness(tokens(spaced(one)), tokens(spaced(other))) >= ALIKE
+
+
+def _telling(text: str) -> tuple[object, ...]:
+    """Return everything of a question but its plain words: how it asks, denials and limits, numbers and signs.
+
+    In Chinese, a word in other letters is a name, which is not plain.
+    """
+    facts = facts_of(text)
+    plain = {Kind.CONTENT} if any(map(is_han, text)) else {Kind.CONTENT, Kind.NAME}
+    return facts.asking, facts.modality, facts.tense, [word for word in facts.words if word.kind not in plain]

@@ -7,16 +7,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent_core import retry
 from agent_core.errors import (
-    ConfigMissing,
     KnowledgeAuth,
     KnowledgeError,
     KnowledgeNotFound,
@@ -25,10 +22,8 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import Record
-from agent_core.proxies import ProxySetting
-from knowledge.config import KNOWLEDGE_PROXY
-from knowledge.http_client import Endpoint, Names, ServiceProblem, bearer, checked_url, cut_query
-from knowledge.records import Hit, best, member, records_of
+from knowledge.http_client import Names, ServiceProblem, cut_query, missing
+from knowledge.service import Hit, RemoteKnowledge, best, member, records_of
 
 MAX_QUERY = 1000  # characters; a longer text is not a question, and costs an embedding
 PAGE_SIZE = 5  # records that come back
@@ -81,69 +76,40 @@ class _Problem(BaseModel):
     message: str | None = None
 
 
-class RagflowKnowledge:
-    """Datasets in RAGFlow; ``dataset_id`` may be a list with commas. Otherwise as ``DifyKnowledge``."""
+class RagflowKnowledge(RemoteKnowledge):
+    """Datasets in RAGFlow; ``dataset_id`` may be a list with commas."""
 
-    def __init__(
-        self,
-        base_url: str,
-        dataset_id: str,
-        token: str,
-        *,
-        timeout: float = 10.0,
-        min_score: float = 0.6,
-        names: Names | None = None,
-        proxy: ProxySetting = KNOWLEDGE_PROXY,
-        sleep: retry.Sleep = asyncio.sleep,
-    ) -> None:
-        names = names or Names()
-        base = checked_url(base_url, names).rstrip("/").removesuffix("/api/v1").rstrip("/")
-        self._url = f"{base}/api/v1/retrieval"
+    name = "ragflow"
+
+    def _address(self, base_url: str, dataset_id: str, names: Names) -> str:
         self._datasets = [part.strip() for part in dataset_id.split(",") if part.strip()]
         if not self._datasets:
-            raise ConfigMissing(
-                "The knowledge dataset is missing.",
-                advice=f"Set {names.dataset_id}.",
-                key="knowledge_missing",
-                names=names.dataset_id,
-            )
-        headers, secret = bearer(token, names)
-        self._min_score = min_score
-        self._endpoint = Endpoint(
-            self._url,
-            headers=headers,
-            secrets=[secret],
-            find_problem=_find_problem,
-            timeout=timeout,
-            names=names,
-            proxy=proxy,
-            sleep=sleep,
-        )
+            raise missing("dataset", names.dataset_id)
+        return f"{base_url.rstrip('/').removesuffix('/api/v1').rstrip('/')}/api/v1/retrieval"
 
-    def __repr__(self) -> str:
-        return f"RagflowKnowledge({self._url!r})"
-
-    @property
-    def name(self) -> str:
-        return "ragflow"
-
-    async def close(self) -> None:
-        await self._endpoint.close()
-
-    async def retrieve(self, query: str) -> Sequence[Record]:
-        """Return the chunks for ``query``, best first; empty if none has a text.
-
-        Raises KnowledgeError after the retries.
-        """
-        if not query.strip():
-            return ()
+    def _request(self, query: str) -> tuple[str, object]:
         body = {
             "question": cut_query(query, MAX_QUERY),
             "dataset_ids": self._datasets,
             "page_size": PAGE_SIZE,
             "top_k": TOP_K,
         }
-        return await self._endpoint.ask(self._url, body, self._records)
+        return self._url, body
+
+    def _find_problem(self, status: int, answer: Any) -> ServiceProblem | None:
+        try:
+            problem = _Problem.model_validate(answer)
+        except ValidationError:
+            return None  # no code: another service, or a proxy; the HTTP status and the form of the answer decide
+        message = problem.message or ""
+        fine = problem.code == 0 and 200 <= status < 300
+        if fine and not (message and isinstance(answer.get("data"), bool)):
+            return None
+        # A missing key is reported with code 0 and "data": false.
+        error = next((error for words, error in _WORDS if words.search(message)), None)
+        if error is None and 200 <= status < 300:
+            error = _ERRORS.get(problem.code, KnowledgeError)
+        return ServiceProblem(str(problem.code), message, error)
 
     def _records(self, answer: Any) -> Sequence[Record]:
         found = member(member(answer, "data"), "chunks")
@@ -163,19 +129,3 @@ def _hit(chunk: _Chunk) -> Hit:
         document=chunk.document_keyword or "",
         score=chunk.similarity,
     )
-
-
-def _find_problem(status: int, answer: Any) -> ServiceProblem | None:
-    try:
-        problem = _Problem.model_validate(answer)
-    except ValidationError:
-        return None  # no code: another service, or a proxy; the HTTP status and the form of the answer decide
-    message = problem.message or ""
-    fine = problem.code == 0 and 200 <= status < 300
-    if fine and not (message and isinstance(answer.get("data"), bool)):
-        return None
-    # A missing key is reported with code 0 and "data": false.
-    error = next((error for words, error in _WORDS if words.search(message)), None)
-    if error is None and 200 <= status < 300:
-        error = _ERRORS.get(problem.code, KnowledgeError)
-    return ServiceProblem(str(problem.code), message, error)

@@ -8,17 +8,14 @@ address they are percent-encoded, so a customer's text stays inside its value.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from pydantic_core import PydanticCustomError
 
-from agent_core import retry
 from agent_core.errors import (
     ConfigInvalid,
-    ConfigMissing,
     KnowledgeAuth,
     KnowledgeError,
     KnowledgeNotFound,
@@ -27,10 +24,9 @@ from agent_core.errors import (
     KnowledgeUnreachable,
 )
 from agent_core.ports import Record
-from agent_core.proxies import ProxySetting
-from knowledge.config import KNOWLEDGE_PROXY, PLACEHOLDER, Template, check_placeholders, strings_in
-from knowledge.http_client import Endpoint, Names, ServiceProblem, checked_token, checked_url, cut_query, unknown_form
-from knowledge.records import Hit, best, records_of
+from knowledge.config import PLACEHOLDER, Template, check_placeholders, strings_in
+from knowledge.http_client import Names, ServiceProblem, cut_query, missing, unknown_form, without_scheme
+from knowledge.service import Hit, RemoteKnowledge, best, records_of
 
 MAX_QUERY = 1000  # characters
 SETTINGS = "PHONEDESK_KNOWLEDGE__HTTP__"
@@ -46,74 +42,33 @@ _LEAST_SECRET = 6  # characters; masking a shorter header value would blot out w
 _MISSING = object()
 
 
-class TemplateKnowledge:
-    """A service described by a template. ``url`` is the complete address of the call.
+class TemplateKnowledge(RemoteKnowledge):
+    """A service described by a template. The URL is the complete address of the call.
 
-    If no header contains ``{token}``, a token is sent as ``Authorization: Bearer …``. Otherwise as ``DifyKnowledge``.
+    If no header contains ``{token}``, a token is sent as ``Authorization: Bearer …``.
     """
 
+    name = "http"
+
     def __init__(
-        self,
-        url: str,
-        dataset_id: str = "",
-        token: str = "",
-        *,
-        template: Template | None = None,
-        timeout: float = 10.0,
-        min_score: float = 0.6,
-        names: Names | None = None,
-        proxy: ProxySetting = KNOWLEDGE_PROXY,
-        sleep: retry.Sleep = asyncio.sleep,
+        self, url: str, dataset_id: str = "", token: str = "", *, template: Template | None = None, **shared: Any
     ) -> None:
-        self._template = template = template or Template()
-        names = names or Names()
-        self._url = checked_url(url, names)
-        self._values = {"dataset_id": dataset_id.strip()}
-        self._min_score = min_score
-        self._check(names)
-        token = checked_token(token, names)
-        bare = token[len("bearer ") :].strip() if token.lower().startswith("bearer ") else token
-        headers = self._headers(bare, names)
-        self._endpoint = Endpoint(
-            self._url,
-            method=template.method,
-            headers=headers,
-            secrets=[bare, *(value for value in headers.values() if len(value) >= _LEAST_SECRET)],
-            find_problem=self._find_problem,
-            timeout=timeout,
-            names=names,
-            proxy=proxy,
-            sleep=sleep,
-        )
+        self._template = template or Template()
+        self.method = self._template.method
+        super().__init__(url, dataset_id, token, **shared)
 
-    def __repr__(self) -> str:
-        return f"TemplateKnowledge({self._url.partition('?')[0]!r})"
-
-    @property
-    def name(self) -> str:
-        return "http"
-
-    async def close(self) -> None:
-        await self._endpoint.close()
-
-    async def retrieve(self, query: str) -> Sequence[Record]:
-        """Return the records for ``query``, in the service's order; empty if none has a text.
-
-        Raises KnowledgeError after the retries.
-        """
-        if not query.strip():
-            return ()
+    def _request(self, query: str) -> tuple[str, object]:
         values = {**self._values, "query": cut_query(query, MAX_QUERY)}
         url = _filled(self._url, {name: quote(value, safe="") for name, value in values.items()})
-        body = None if self._template.method == "GET" else _filled_all(self._template.body, values)
-        return await self._endpoint.ask(url, body, self._records)
+        return url, None if self.method == "GET" else _filled_all(self._template.body, values)
 
     # -- the template and the values beside it
 
-    def _check(self, names: Names) -> None:
+    def _address(self, base_url: str, dataset_id: str, names: Names) -> str:
+        self._values = {"dataset_id": dataset_id}
         template = self._template
         try:
-            check_placeholders(self._url, {"query", "dataset_id"})
+            check_placeholders(base_url, {"query", "dataset_id"})
         except PydanticCustomError as error:
             raise ConfigInvalid(
                 f"{error}.",
@@ -122,7 +77,7 @@ class TemplateKnowledge:
                 base_url=names.base_url,
                 **(error.context or {}),
             ) from None
-        sent = [self._url, *([] if template.method == "GET" else strings_in(template.body))]
+        sent = [base_url, *([] if template.method == "GET" else strings_in(template.body))]
         if not any("{query}" in text for text in sent):
             raise ConfigInvalid(
                 "The knowledge template sends the query nowhere: neither the body nor the URL holds {query}.",
@@ -132,27 +87,20 @@ class TemplateKnowledge:
                 body=f"{SETTINGS}BODY",
             )
         sent += [value.get_secret_value() for value in template.headers.values()]
-        if not self._values["dataset_id"] and any("{dataset_id}" in text for text in sent):
-            raise ConfigMissing(
-                "The knowledge dataset is missing.",
-                advice=f"Set {names.dataset_id}.",
-                key="knowledge_missing",
-                names=names.dataset_id,
-            )
+        if not dataset_id and any("{dataset_id}" in text for text in sent):
+            raise missing("dataset", names.dataset_id)
+        return base_url
 
-    def _headers(self, token: str, names: Names) -> dict[str, str]:
+    def _headers(self, token: str, names: Names) -> tuple[Mapping[str, str], Sequence[str]]:
+        bare = without_scheme(token)
         templates = {name: value.get_secret_value() for name, value in self._template.headers.items()}
         if any("{token}" in value for value in templates.values()):
-            if not token:
-                raise ConfigMissing(
-                    "The knowledge token is missing.",
-                    advice=f"Set {names.token}.",
-                    key="knowledge_missing",
-                    names=names.token,
-                )
-        elif token and "authorization" not in {name.lower() for name in templates}:
+            if not bare:
+                raise missing("token", names.token)
+        elif bare and "authorization" not in {name.lower() for name in templates}:
             templates["Authorization"] = "Bearer {token}"
-        return {name: _filled(value, {**self._values, "token": token}) for name, value in templates.items()}
+        headers = {name: _filled(value, {**self._values, "token": bare}) for name, value in templates.items()}
+        return headers, [bare, *(value for value in headers.values() if len(value) >= _LEAST_SECRET)]
 
     # -- the answer
 

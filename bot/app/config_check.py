@@ -15,8 +15,7 @@ from bot.app.models import build_chooser, build_model
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import SettingProblem, own_folder, own_found
 from bot.app.settings.names import SettingPath, names
-from knowledge.chain import ChainKnowledge
-from knowledge.factory import remotes
+from knowledge.factory import ChainKnowledge, remotes
 
 _NAMES = re.compile(r"PHONEDESK_[A-Z0-9_]+")
 

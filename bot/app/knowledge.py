@@ -21,8 +21,8 @@ async def build_knowledge(settings: Settings, own: EmbeddedKnowledge) -> Knowled
 
     own: the shop's own entries.
     """
-    from knowledge.chain import embedded_in
-    from knowledge.factory import build  # with an HTTP client, which commands on own entries have no use for
+    # With an HTTP client, which commands on own entries have no use for.
+    from knowledge.factory import build, embedded_in
 
     base = build(knowledge_config(settings), embedded=own)
     embedded = embedded_in(base)

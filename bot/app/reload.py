@@ -27,7 +27,7 @@ from bot.app.models import Close, build_chooser, build_model
 from bot.app.settings.files import ENV_FILE, config_file
 from bot.app.settings.layers import Settings
 from bot.app.settings.names import SettingPath, names, value_at
-from knowledge.chain import ChainKnowledge
+from knowledge.factory import ChainKnowledge
 from scheduler.jobs.alerts import Probe
 from scheduler.jobs.periodic import Periodic
 from storage.people import Audit

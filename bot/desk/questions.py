@@ -20,8 +20,8 @@ from bot.desk.context import (
     telegram_chat,
 )
 from bot.desk.views import AnswerOutcome, QuestionView
-from knowledge.alike import alike
 from knowledge.entries import Entry
+from knowledge.learning import alike
 from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.events import Events
 from storage.messages import QUESTION, Cards

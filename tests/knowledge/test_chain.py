@@ -12,10 +12,10 @@ from agent_core.ports import KnowledgeBase
 from agent_core.reply.choosing import sure_record
 from bot.app.knowledge import build_knowledge
 from bot.app.settings.loading import load
-from knowledge.chain import ChainKnowledge, embedded_in
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry
+from knowledge.factory import ChainKnowledge, embedded_in
 from knowledge.ragflow import RagflowKnowledge
 from storage.engine import Database
 from tests.support.knowledge import open_knowledge

@@ -10,11 +10,10 @@ from agent_core.errors import ConfigInvalid, ConfigMissing, KnowledgeAuth
 from agent_core.ports import KnowledgeBase
 from bot.app.knowledge import knowledge_config
 from bot.app.settings.loading import load
-from knowledge.chain import ChainKnowledge, embedded_in
 from knowledge.config import KnowledgeConfig, OwnConfig, providers_of
 from knowledge.dify import DifyKnowledge
 from knowledge.embedded import EmbeddedKnowledge
-from knowledge.factory import build
+from knowledge.factory import ChainKnowledge, build, embedded_in
 from knowledge.ragflow import RagflowKnowledge
 from knowledge.template import TemplateKnowledge
 from storage.engine import Database

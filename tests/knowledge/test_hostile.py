@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from agent_core.texts.clean import is_clean
-from knowledge.records import MOST_RECORDS
+from knowledge.service import MOST_RECORDS
 from simulator.knowledge.answers import ANSWER, BODIES, DIRTY, NO_SCORES, QUESTION, Form
 from simulator.knowledge.hostile import CASES, TOKEN, HostileKnowledge, body_of, bomb
 from tests.knowledge.hostile_calls import ask

@@ -26,9 +26,8 @@ from agent_core.errors import (
 from agent_core.ports import KnowledgeBase, Record
 from bot.app.knowledge import knowledge_config
 from bot.app.settings.loading import load
-from knowledge.chain import embedded_in
 from knowledge.entries import Entry
-from knowledge.factory import build
+from knowledge.factory import build, embedded_in
 from tests.support.knowledge import open_knowledge
 from tests.support.knowledge_servers import (
     BROKEN,

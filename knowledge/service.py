@@ -1,4 +1,4 @@
-"""Turns a service's answer into records: one rule for every knowledge service over HTTP.
+"""What all knowledge services over HTTP share: how they are asked, and how their answers become records.
 
 A service may answer anything. At most 50 records are read, an invalid score counts as none, and a text with invisible
 characters is never sure (``Record.unclean``).
@@ -6,17 +6,23 @@ characters is never sure (``Record.unclean``).
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
+from agent_core import retry
 from agent_core.ports import Record
+from agent_core.proxies import ProxySetting
 from agent_core.texts.clean import clean_text
+from knowledge.config import KNOWLEDGE_PROXY
 from knowledge.entries import LONGEST_ANSWER
+from knowledge.http_client import Endpoint, Names, ServiceProblem, checked_token, checked_url, without_scheme
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +30,83 @@ MOST_RECORDS = 50
 _LONGEST_NAME = 200  # characters of an id, and of a document's name
 _LONGEST_SCORE = 40  # characters of a score given as a text
 _SCORE_OF_ANOTHER_MEASURE = 1.01  # some services round 1 up
+
+
+class RemoteKnowledge(ABC):
+    """A knowledge service over HTTP. A record is sure from ``min_score`` (0–1) on, and without a score only if it is 0.
+
+    Connections are opened by the first call and closed by ``close``.
+
+    timeout: seconds for a call with all its tries.
+    """
+
+    name: str
+    method = "POST"
+
+    def __init__(
+        self,
+        base_url: str,
+        dataset_id: str = "",
+        token: str = "",
+        *,
+        timeout: float = 10.0,
+        min_score: float = 0.6,
+        names: Names | None = None,
+        proxy: ProxySetting = KNOWLEDGE_PROXY,
+        sleep: retry.Sleep = asyncio.sleep,
+    ) -> None:
+        names = names or Names()
+        self._min_score = min_score
+        self._url = self._address(checked_url(base_url, names), dataset_id.strip(), names)
+        headers, secrets = self._headers(checked_token(token, names), names)
+        self._endpoint = Endpoint(
+            self._url,
+            method=self.method,
+            headers=headers,
+            secrets=secrets,
+            find_problem=self._find_problem,
+            timeout=timeout,
+            names=names,
+            proxy=proxy,
+            sleep=sleep,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._url.partition('?')[0]!r})"
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def retrieve(self, query: str) -> Sequence[Record]:
+        """Return the records for ``query``, which is cut if it is long, best first; empty if none has a text.
+
+        Raises KnowledgeError if the service could not be asked, after the retries of the table.
+        """
+        if not query.strip():
+            return ()
+        url, body = self._request(query)
+        return await self._endpoint.ask(url, body, self._records)
+
+    @abstractmethod
+    def _address(self, base_url: str, dataset_id: str, names: Names) -> str:
+        """Return the address of the call. Raises ConfigMissing if the service needs a dataset and there is none."""
+
+    def _headers(self, token: str, names: Names) -> tuple[Mapping[str, str], Sequence[str]]:
+        """Return the headers, and the secrets in them. ``token``: with or without Bearer before it; "" for none."""
+        bare = without_scheme(token)
+        return ({"Authorization": f"Bearer {bare}" if bare == token else token} if token else {}), [bare]
+
+    @abstractmethod
+    def _request(self, query: str) -> tuple[str, object]:
+        """Return the address and the body, None for none."""
+
+    @abstractmethod
+    def _find_problem(self, status: int, answer: Any) -> ServiceProblem | None:
+        """Return the problem that an answer reports; ``answer`` is None if it is not JSON."""
+
+    @abstractmethod
+    def _records(self, answer: Any) -> Sequence[Record]:
+        """Read the records of an answer. A ValidationError means that it has an unknown form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent_core.texts.clean import is_clean
 from knowledge.entries import LONGEST_ANSWER
-from knowledge.records import MOST_RECORDS, Hit, best, records_of, unit_score
+from knowledge.service import MOST_RECORDS, Hit, best, records_of, unit_score
 from simulator.knowledge.answers import NO_SCORES
 
 JSON = st.recursive(
