@@ -33,7 +33,7 @@ _MARKS = r"\s*[，。！？…,!?;；:：\n]+\s*(?!\d)"  # after a mere space a 
 _NAMES_ONESELF = r"(?:我是|我叫|这里是|这边是|this is|i am|i'm)?"
 
 
-def wording_of(words: str, contact: str = "") -> str:
+def wording_of(words: str, contact: str) -> str:
     """Return a customer's words on one line, as they wrote them, without politeness and without the contact's name.
 
     Clauses of nothing but politeness are left out, and the name if it is set apart at the beginning or end. The meaning

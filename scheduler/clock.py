@@ -20,7 +20,8 @@ from apscheduler.triggers.date import DateTrigger
 from agent_core.errors import InputRejected
 from scheduler.jobs.periodic import Periodic
 from scheduler.sweeps.order import WATCH
-from scheduler.times import ScheduleTimes, last_until, parse_quiet, parse_schedule, parse_zone, times_between
+from scheduler.times import ScheduleTimes, last_until, parse_schedule, times_between
+from scheduler.times.shop import quiet_of
 from storage.engine import Database
 from storage.ids import new_id
 from storage.leases import LEASE_SECONDS, Clocks
@@ -153,8 +154,7 @@ class Clock:
             log.info("schedule.tick", schedule_id=schedule.id, result=str(result.tick), run_id=result.run_id)
 
     def _is_quiet(self, schedule: ScheduleRow) -> bool:
-        quiet = parse_quiet(schedule.quiet)
-        return quiet is not None and quiet.holds(self._db.now(), parse_zone(schedule.timezone))
+        return quiet_of(schedule.quiet, schedule.timezone).holds(self._db.now())
 
     async def _take(self, schedule: ScheduleRow, times: ScheduleTimes, grace: timedelta) -> None:
         now = self._db.now()

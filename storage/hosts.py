@@ -24,7 +24,6 @@ UP, DRAINING, ENDED = "up", "draining", "ended"
 USABLE, GONE = "device", "gone"
 SHARED = "shared "  # in front of an identity that several phones have
 OPEN, DONE, FAILED = "open", "done", "failed"
-SCREENSHOT = "screenshot"
 ANSWERS_KEPT = timedelta(minutes=10)  # nobody waits for an answer that long
 
 
@@ -217,10 +216,10 @@ class Hosts:
 
     # -- requests of one process to a phone that another process has
 
-    async def want(self, host: str, serial: str, kind: str = SCREENSHOT) -> int:
-        """Store a request to the host. Return its number, for ``answer``."""
+    async def want(self, host: str, serial: str) -> int:
+        """Store a request for a picture of a phone to its host. Return its number, for ``answer``."""
         new = sa.insert(phone_requests).values(
-            host=host, serial=serial, kind=kind, state=OPEN, created_at=self._db.now()
+            host=host, serial=serial, kind="screenshot", state=OPEN, created_at=self._db.now()
         )
         async with self._db.write() as connection:
             found: int = (await connection.execute(new.returning(phone_requests.c.id))).scalar_one()

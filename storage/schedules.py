@@ -233,7 +233,6 @@ class Schedules:
         late_since: datetime | None = None,
         quiet: bool = False,
         limited: bool = False,
-        run: NewRun | None = None,
     ) -> TickResult:
         """Take the tick planned for ``planned_at``; exactly one of all processes gets it.
 
@@ -245,7 +244,6 @@ class Schedules:
         quiet: it falls into the quiet hours, and starts no run.
         limited: the day's limit of model calls is reached, and it starts no run. This is reported elsewhere, once a
         day.
-        run: the run to start, if not one of the schedule's own task.
         """
         async with self._db.write(durable=True) as connection:
             take = (
@@ -258,9 +256,9 @@ class Schedules:
             if row is None:
                 return TickResult(Tick.TAKEN)
             schedule = ScheduleRow(**row)
-            result = await self._outcome(connection, schedule, planned_at, quiet=quiet, limited=limited, run=run)
+            result = await self._outcome(connection, schedule, planned_at, quiet=quiet, limited=limited)
             if result.tick is not Tick.TAKEN:
-                await self._note(connection, schedule_id, str(result.tick), planned_at, result)
+                await self._note(connection, schedule_id, planned_at, result)
             if result.tick in {Tick.BUSY, Tick.QUIET, Tick.QUEUED}:
                 await self._tell(connection, schedule_id, str(result.tick), planned_at)
             if missed or late_since is not None:
@@ -281,7 +279,6 @@ class Schedules:
         *,
         quiet: bool,
         limited: bool,
-        run: NewRun | None,
     ) -> TickResult:
         if quiet or limited:
             return TickResult(Tick.QUIET if quiet else Tick.LIMIT)
@@ -290,16 +287,15 @@ class Schedules:
                 return TickResult(Tick.BUSY)
             await self._change(connection, row.id, {"queued_for": planned_at})
             return TickResult(Tick.QUEUED)
-        run_id = await insert_run(connection, self._db, run or run_of(row, planned_at))
+        run_id = await insert_run(connection, self._db, run_of(row, planned_at))
         return TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
 
-    async def start_queued(self, schedule_id: int, *, quiet: bool = False, run: NewRun | None = None) -> TickResult:
+    async def start_queued(self, schedule_id: int, *, quiet: bool) -> TickResult:
         """Start the run of the tick that waited, if the run before it is over.
 
         Returns BUSY if it keeps waiting, and TAKEN if none waits.
 
         quiet: drop the tick.
-        run: as in ``tick``.
         """
         async with self._db.write(durable=True) as connection:
             wanted = sa.select(schedules).where(
@@ -311,26 +307,21 @@ class Schedules:
             row = (await connection.execute(wanted.with_for_update())).mappings().one_or_none()
             if row is None:
                 return TickResult(Tick.TAKEN)
-            schedule = ScheduleRow(**row)
-            planned_at = schedule.queued_for
-            if planned_at is None:
-                return TickResult(Tick.TAKEN)
+            planned_at: datetime = row["queued_for"]
             if not quiet and await self._going(connection, schedule_id):
                 return TickResult(Tick.BUSY)
             await self._change(connection, schedule_id, {"queued_for": None})
             result = TickResult(Tick.QUIET)
             if not quiet:
-                run_id = await insert_run(connection, self._db, run or run_of(schedule, planned_at))
+                run_id = await insert_run(connection, self._db, run_of(ScheduleRow(**row), planned_at))
                 result = TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
             if result.tick is not Tick.TAKEN:
-                await self._note(connection, schedule_id, str(result.tick), planned_at, result)
+                await self._note(connection, schedule_id, planned_at, result)
         self._db.signal("runs").notify()
         self._db.signal("events").notify()
         return result
 
-    async def skip_missed(
-        self, schedule_id: int, up_to: datetime, count: int, *, since: datetime | None = None
-    ) -> bool:
+    async def skip_missed(self, schedule_id: int, up_to: datetime, count: int, *, since: datetime) -> bool:
         """Skip ``count`` ticks planned from ``since`` to ``up_to``.
 
         Return False if another process has recorded that.
@@ -342,7 +333,7 @@ class Schedules:
             )
             first = done.rowcount == 1
             if first:
-                told = {"count": count, "since": (since or up_to).isoformat(), "caught_up": False}
+                told = {"count": count, "since": since.isoformat(), "caught_up": False}
                 await self._tell(connection, schedule_id, MISSED, up_to, **told)
         self._db.signal("events").notify()
         return first
@@ -381,10 +372,10 @@ class Schedules:
         return (await connection.execute(wanted)).scalar_one_or_none() is not None
 
     async def _note(
-        self, connection: AsyncConnection, schedule_id: int, what: str, planned_at: datetime, result: TickResult
+        self, connection: AsyncConnection, schedule_id: int, planned_at: datetime, result: TickResult
     ) -> None:
         """Count the tick and store it as the newest."""
-        values: dict[str, Any] = {"last_what": what, "last_at": planned_at}
+        values: dict[str, Any] = {"last_what": str(result.tick), "last_at": planned_at}
         if result.run_id:
             values["last_run_id"] = result.run_id
         if counter := _COUNTERS.get(result.tick):

@@ -20,9 +20,9 @@ from bot.desk.knowledge_views import EntryText, ImportStep, ImportView, Knowledg
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Found, make_entry
 from knowledge.exporting import Form, write_table
-from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft, split
 from knowledge.importing.plan import ImportPlan, OnDouble
+from knowledge.importing.planner import carry_out, plan_import
 from knowledge.importing.read import read_table
 
 FORMS: tuple[str, ...] = get_args(Form)

@@ -14,10 +14,8 @@ from math import isfinite
 from typing import NamedTuple
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import Draft, Row, listed, named
+from knowledge.importing.drafts import HEADER_WITHIN, Draft, ImportMessage, Row, drafts_of, has_header, listed, named
 from knowledge.importing.limits import Allowance
-from knowledge.importing.said import ImportMessage
-from knowledge.importing.table import HEADER_WITHIN, drafts_of, has_header
 from knowledge.importing.workbook import Cell, Sheet, Workbook
 
 # How a character is written that XML cannot hold, and how that notation itself is written.

@@ -10,10 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import COLUMN_NAMES, Draft, Row
+from knowledge.importing.drafts import COLUMN_NAMES, Draft, ImportMessage, Row, checked_width, drafts_of, has_header
 from knowledge.importing.limits import ENTRY, LINES, Allowance
-from knowledge.importing.said import ImportMessage
-from knowledge.importing.table import checked_width, drafts_of, has_header
 
 _SAMPLE = 30  # rows that decide the separator
 # Spreadsheet programs take a cell that begins like this for a formula. To some of them wide signs are the same.
@@ -90,7 +88,7 @@ def lines_of(name: str, text: str, taken: Allowance) -> Iterator[str]:
         yield line
 
 
-def read_csv(name: str, data: bytes, *, tabs: bool = False) -> Sequence[Draft]:
+def read_csv(name: str, data: bytes, *, tabs: bool) -> Sequence[Draft]:
     """Read a table with the separator (comma, semicolon, tab) that gives a header or two columns.
 
     Quoted cells may contain line ends. A cell that was guarded against being a formula is restored.

@@ -116,9 +116,8 @@ class AlertWatch(Periodic):
         phones: Callable[[], Awaitable[PhonesSeen]],
         probes: Mapping[str, Probe],
         batteries: Callable[[], Awaitable[Mapping[str, Battery]]] | None = None,
-        look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        super().__init__("alert-watch", self.once, look_seconds)
+        super().__init__("alert-watch", self.once, LOOK_SECONDS)
         self._db = db
         self._outages = Outages(db)
         self._times = times

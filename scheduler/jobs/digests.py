@@ -65,9 +65,8 @@ class DigestWatch(Periodic):
         *,
         chats: Chats,
         is_empty: IsEmpty,
-        look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        super().__init__("digest-watch", self._turn, look_seconds)
+        super().__init__("digest-watch", self._turn, LOOK_SECONDS)
         self._db = db
         self._digests = Digests(db)
         self._times = times
@@ -75,7 +74,6 @@ class DigestWatch(Periodic):
         self._quiet = quiet
         self._chats = chats
         self._is_empty = is_empty
-        self._look_seconds = look_seconds
 
     async def once(self) -> None:
         """Send the digests that are due now."""
@@ -117,7 +115,7 @@ class DigestWatch(Periodic):
         await self.once()
         # The times are whole minutes, so wake up when the next minute begins.
         now = self._db.now()
-        return min(self._look_seconds, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
+        return min(LOOK_SECONDS, 60.0 - now.second - now.microsecond / 1e6 + 0.01)
 
 
 def digest_times(daily: str, weekly: str) -> dict[Kind, DigestTime]:

@@ -47,10 +47,9 @@ class Housekeeping(Periodic):
         keep_shown: timedelta | None = None,
         zone: tzinfo | None = None,
         every_seconds: float = EVERY_SECONDS,
-        look_seconds: float = LOOK_SECONDS,
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__("housekeeping", self.look, min(look_seconds, every_seconds))
+        super().__init__("housekeeping", self.look, min(LOOK_SECONDS, every_seconds))
         self._db = db
         self._retention = Retention(db)
         self.keep = keep  # may be changed at any time

@@ -78,8 +78,6 @@ class Host:
         picture: Picture | None = None,
         release: str = "",
         seconds: float = LEASE_SECONDS,
-        look_seconds: float = LOOK_SECONDS,
-        answer_seconds: float = ANSWER_SECONDS - 1,  # so that the asking process hears in time
     ) -> None:
         self._db = db
         self.name = name
@@ -98,15 +96,14 @@ class Host:
         self._picture = picture
         self._release = release
         self._seconds = seconds
-        self._look_seconds = look_seconds
-        self._answer_seconds = answer_seconds
+        self._answer_seconds = ANSWER_SECONDS - 1  # so that the asking process hears in time
         self._states: dict[str, str] = {}
         self._told: dict[str, str] | None = None
         self._told_at = db.now()
         self._looking = asyncio.Lock()
         self._loops = (
             Periodic("host-beat", self._beat, min(seconds / 3, MOST_BETWEEN_BEATS)),
-            Periodic("host-phones", self._follow, look_seconds),
+            Periodic("host-phones", self._follow, LOOK_SECONDS),
             Periodic("host-requests", self._serve, MISSED_SECONDS, waiter=lambda: db.signal("phone_requests").waiter()),
         )
         self._answering: set[asyncio.Task[None]] = set()

@@ -18,8 +18,7 @@ from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge, Entry, forms_of, sample_entries
 from knowledge.entries import Forms, Related, line
 from knowledge.exporting import Form, write_table
-from knowledge.importing.carry import carry_out, plan_import
-from knowledge.importing.plan import decide
+from knowledge.importing.planner import carry_out, decide, plan_import
 from knowledge.importing.read import read_table
 from knowledge.importing.text import guarded, unguarded
 from tests.knowledge.bases import as_related

@@ -22,10 +22,9 @@ from openpyxl import Workbook, load_workbook
 from agent_core.errors import InputRejected
 from bot.start import COLLECT_AFTER
 from knowledge.entries import Entry, Forms, Related
-from knowledge.importing.carry import carry_out, plan_import
 from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import LONGEST_LIST
-from knowledge.importing.plan import decide
+from knowledge.importing.planner import carry_out, decide, plan_import
 from knowledge.importing.read import SUFFIXES, read_table
 from tests.knowledge.bases import as_related
 from tests.knowledge.odd_files import ENTRY, HEADER, ODD, SHEET, excel, table

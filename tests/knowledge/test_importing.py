@@ -26,11 +26,10 @@ from agent_core.texts import load_texts
 from knowledge.embedded import EmbeddedKnowledge, Entry
 from knowledge.entries import Forms, Related, forms_of, tokens
 from knowledge.importing import markdown
-from knowledge.importing.carry import carry_out, plan_import
-from knowledge.importing.drafts import Draft
-from knowledge.importing.plan import ImportPlan, OnDouble, decide, wanted_by
+from knowledge.importing.drafts import Draft, in_language
+from knowledge.importing.plan import ImportPlan, OnDouble
+from knowledge.importing.planner import carry_out, decide, plan_import, wanted_by
 from knowledge.importing.read import read_table
-from knowledge.importing.said import in_language
 from tests.knowledge.bases import as_related
 from tests.support.days import examples
 from tests.support.knowledge import OwnKnowledge, open_knowledge

@@ -10,8 +10,8 @@ from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
+from knowledge.importing.drafts import in_language
 from knowledge.importing.plan import Double, EntryChange, ImportPlan
-from knowledge.importing.said import in_language
 from knowledge.personal import personal_data
 
 FOUND_A_PAGE = 5

@@ -322,7 +322,7 @@ async def test_without_adb_a_host_has_no_phones_and_does_not_end(db: Database) -
 @pytest.mark.slow
 async def test_pictures_of_phones_for_other_processes(db: Database) -> None:
     made = Machine(db, "a", ("S1", "dark", "broken", "slow"))
-    made.host._look_seconds = made.host._answer_seconds = 0.01
+    made.host._answer_seconds = 0.01
     await made.host.claim()
     await made.host.look()
     await made.host.start()
