@@ -34,8 +34,8 @@ from knowledge.entries import (
     tokens,
 )
 from storage.engine import Database
-from storage.failures import shielded
 from storage.knowledge import EntryReader, EntryRow, EntryWriter, KnowledgeStore, values_of
+from storage.repository import shielded
 
 __all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 

@@ -12,11 +12,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.ports import AnswerEvent, Record
-from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
 from storage.ids import AlreadyMade, remember
 from storage.leases import hold_turn
+from storage.repository import Repository
 from storage.runs.rows import FINAL
 from storage.tables import answers, events, runs
 
@@ -141,12 +140,8 @@ def _count(wanted: AnswerFilter) -> sa.Select[int]:
     return sa.select(sa.func.count()).select_from(answers).where(*wanted.conditions())
 
 
-@shielded
-class Answers:
+class Answers(Repository):
     """The table of the answer log."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def tell(
         self,
@@ -218,9 +213,7 @@ class Answers:
             return True
 
     async def get(self, answer_id: int) -> AnswerRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(answers).where(answers.c.id == answer_id))).mappings().first()
-        return None if row is None else AnswerRow(**row)
+        return await self._first(AnswerRow, sa.select(answers).where(answers.c.id == answer_id))
 
     async def find(
         self,
@@ -235,8 +228,7 @@ class Answers:
         ``before_id``: only older ones; ``after_id``: the ``limit`` that follow this one.
         """
         statement = _find(wanted, before_id, after_id, limit)
-        async with self._db.read() as connection:
-            rows = [AnswerRow(**row) for row in (await connection.execute(statement, self._times())).mappings()]
+        rows = await self._rows(AnswerRow, statement, self._times())
         return rows if after_id is None else rows[::-1]
 
     async def count(self, wanted: AnswerFilter = ALL) -> int:
@@ -249,9 +241,7 @@ class Answers:
 
     async def is_contact(self, name: str) -> bool:
         """Tell whether the log has an entry of a contact with exactly this name."""
-        statement = sa.select(answers.c.id).where(answers.c.contact == name).limit(1)
-        async with self._db.read() as connection:
-            return (await connection.execute(statement)).first() is not None
+        return await self._value(sa.select(answers.c.id).where(answers.c.contact == name).limit(1)) is not None
 
 
 def _plain(records: Sequence[Record] | None) -> list[dict[str, Any]]:

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from storage.engine import Database
-from storage.failures import shielded
 from storage.people import ROLES
+from storage.repository import Repository
 from storage.tables import api_keys
 
 PREFIX = "pdk_"
@@ -59,12 +58,8 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-@shielded
-class ApiKeys:
+class ApiKeys(Repository):
     """The table of API keys."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(
         self, name: str, *, role: str, lang: str = "zh", serials: Sequence[str] = (), created_by: str = ""
@@ -110,8 +105,7 @@ class ApiKeys:
         return KeyRow(**{column.name: row[column.name] for column in _SHOWN})
 
     async def all(self) -> list[KeyRow]:
-        async with self._db.read() as connection:
-            return [KeyRow(**row) for row in (await connection.execute(_ALL)).mappings()]
+        return await self._rows(KeyRow, _ALL)
 
     async def rotate(self, name: str) -> tuple[str, KeyRow] | None:
         """Give a key a new secret, and refuse the old one. Return the key and its row, or None if there is none."""

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from storage.engine import Database
 from storage.events import skip_event_ids
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.runs import ACTIVE, Runs
 from storage.tables import clocks, hosts, leases, metadata, runs
 
@@ -105,12 +104,8 @@ class HeldRun:
     status: str
 
 
-@shielded
-class Restored:
+class Restored(Repository):
     """A restored database, before anything works with it again."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def check(self) -> None:
         """Read every row except pictures, as the server would. Raises whatever is wrong with a table or a value."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import (
     cards,
     chat_messages,
@@ -26,12 +25,8 @@ from storage.tables import (
 )
 
 
-@shielded
-class Chats:
+class Chats(Repository):
     """The chats that rows of all tables name."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def move(self, channel: str, old_id: str, new_id: str) -> list[tuple[str, str]]:
         """Move runs, schedules, copies of questions, limits and digests to the new chat, in one transaction.
@@ -128,12 +123,8 @@ class TopicRow:
     created_at: datetime
 
 
-@shielded
-class TopicTable:
+class TopicTable(Repository):
     """The table of topics."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def of(self, chat_id: str, serial: str) -> TopicRow | None:
         """Return the topic of a phone, or None if it has none."""
@@ -169,9 +160,7 @@ class TopicTable:
             await connection.execute(sa.update(topics).where(condition).values(**values))
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> TopicRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(topics).where(condition).limit(1))).mappings().one_or_none()
-        return None if row is None else TopicRow(**row)
+        return await self._first(TopicRow, sa.select(topics).where(condition).limit(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +186,8 @@ class ChatMessageRow:
 _SHOWN = [column for column in chat_messages.c if column.name not in ("files", "once")]
 
 
-@shielded
-class ChatMessages:
+class ChatMessages(Repository):
     """The table of messages in the console's chats."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(
         self,
@@ -252,21 +237,15 @@ class ChatMessages:
     async def last(self, chat_id: str, limit: int) -> list[ChatMessageRow]:
         """Return the last messages of a chat, the oldest first."""
         wanted = sa.select(*_SHOWN).where(chat_messages.c.chat_id == chat_id).order_by(chat_messages.c.id.desc())
-        async with self._db.read() as connection:
-            found = (await connection.execute(wanted.limit(limit))).mappings()
-            return [ChatMessageRow(**row) for row in found][::-1]
+        return (await self._rows(ChatMessageRow, wanted.limit(limit)))[::-1]
 
     async def get(self, chat_id: str, message_id: int) -> ChatMessageRow | None:
         """Return a message of this chat; None if it has none with this id."""
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(*_SHOWN).where(self._is(chat_id, message_id)))).mappings().first()
-        return ChatMessageRow(**row) if row is not None else None
+        return await self._first(ChatMessageRow, sa.select(*_SHOWN).where(self._is(chat_id, message_id)))
 
     async def files(self, chat_id: str, message_id: int) -> Sequence[str]:
         """Return the files of a message, in base64; none if this chat has no such message."""
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(chat_messages.c.files).where(self._is(chat_id, message_id)))
-            return found.scalar_one_or_none() or ()
+        return await self._value(sa.select(chat_messages.c.files).where(self._is(chat_id, message_id))) or ()
 
     @staticmethod
     def _is(chat_id: str, message_id: int) -> sa.ColumnElement[bool]:

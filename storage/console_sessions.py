@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.api_keys import RANDOM_BYTES, hash_of
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import console_sessions
 
 LINK, SESSION = "link", "session"
@@ -34,12 +33,8 @@ class SessionRow:
 _SHOWN = [column for column in console_sessions.c if column.name != "secret_hash"]
 
 
-@shielded
-class ConsoleSessions:
+class ConsoleSessions(Repository):
     """The table of links and sessions."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add_link(self, actor: str, lang: str, lifetime: timedelta = LINK_LIFETIME) -> str:
         """Return the code of a new link. It begins one session within ``lifetime``."""

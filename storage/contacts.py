@@ -11,8 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from agent_core.session import RowMark
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import chosen_rows, contacts
 
 
@@ -50,12 +49,8 @@ class ContactThere(LookupError):
     """A contact with this phone, app and name exists already."""
 
 
-@shielded
-class Contacts:
+class Contacts(Repository):
     """The table of saved contacts."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(self, new: NewContact) -> ContactRow:
         """Add a contact. Raises ContactThere if the phone, app and name are taken."""
@@ -110,18 +105,14 @@ class Contacts:
             .order_by(contacts.c.serial == "")
             .limit(1)
         )
-        async with self._db.read() as connection:
-            row = (await connection.execute(statement)).mappings().one_or_none()
-        return None if row is None else ContactRow(**row)
+        return await self._first(ContactRow, statement)
 
     async def get(self, app: str, name: str, serial: str = "") -> ContactRow | None:
         """Return the row with exactly this serial, or None if there is none."""
         statement = sa.select(contacts).where(
             contacts.c.app == app, contacts.c.name == name, contacts.c.serial == serial
         )
-        async with self._db.read() as connection:
-            row = (await connection.execute(statement)).mappings().one_or_none()
-        return None if row is None else ContactRow(**row)
+        return await self._first(ContactRow, statement)
 
     async def all(self, *, app: str = "", text: str = "", tag: str = "") -> list[ContactRow]:
         """Return contacts by app and name. ``text``: words in name, number or note."""
@@ -131,25 +122,19 @@ class Contacts:
         if text:
             places = (contacts.c.name, contacts.c.number, contacts.c.note)
             statement = statement.where(sa.or_(*(place.icontains(text, autoescape=True) for place in places)))
-        async with self._db.read() as connection:
-            rows = [ContactRow(**row) for row in (await connection.execute(statement)).mappings()]
+        rows = await self._rows(ContactRow, statement)
         return [row for row in rows if not tag or tag in row.tags]
 
 
-@shielded
-class ChosenRows:
+class ChosenRows(Repository):
     """The choice of the contact's row among chat list rows with the same name."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def get(self, serial: str, app: str, contact: str) -> RowMark | None:
         """Return the row that a person chose, or None if nobody had to choose."""
         statement = sa.select(chosen_rows.c.data).where(
             chosen_rows.c.serial == serial, chosen_rows.c.app == app, chosen_rows.c.contact == contact
         )
-        async with self._db.read() as connection:
-            data = (await connection.execute(statement)).scalar_one_or_none()
+        data = await self._value(statement)
         return None if data is None else RowMark.model_validate(data)
 
     async def put(self, serial: str, app: str, contact: str, row: RowMark) -> None:

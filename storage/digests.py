@@ -11,9 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import digest_chats, digests
 
 DAILY, WEEKLY = "daily", "weekly"
@@ -38,23 +37,14 @@ class DigestChatRow:
     changed_at: datetime
 
 
-@shielded
-class Digests:
+class Digests(Repository):
     """The tables of digests and of the chats that get them."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
     async def chats(self) -> list[DigestChatRow]:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(digest_chats).order_by(digest_chats.c.chat_key))
-            return [DigestChatRow(**row) for row in found.mappings()]
+        return await self._rows(DigestChatRow, sa.select(digest_chats).order_by(digest_chats.c.chat_key))
 
     async def chat(self, chat_key: str) -> DigestChatRow | None:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(digest_chats).where(digest_chats.c.chat_key == chat_key))
-            row = found.mappings().one_or_none()
-        return None if row is None else DigestChatRow(**row)
+        return await self._first(DigestChatRow, sa.select(digest_chats).where(digest_chats.c.chat_key == chat_key))
 
     async def set_chat(
         self,
@@ -96,8 +86,7 @@ class Digests:
         wanted = sa.select(digests.c.chat_key).where(
             digests.c.chat_key == chat_key, digests.c.kind == kind, digests.c.planned_at >= planned_at
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(wanted.limit(1))).first() is not None
+        return await self._value(wanted.limit(1)) is not None
 
     async def take(
         self, chat_key: str, kind: str, planned_at: datetime, *, state: str, told: Mapping[str, Any] | None = None

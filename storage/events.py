@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import EVENT_LOCK, MISSED_SECONDS, Database
-from storage.failures import shielded
 from storage.leases import hold_turn
+from storage.repository import Repository
 from storage.signals import Waiter
 from storage.tables import consumers, events, pictures
 
@@ -105,12 +105,8 @@ async def skip_event_ids(connection: AsyncConnection, db: Database) -> None:
 _NEWEST = sa.select(sa.func.max(events.c.id))  # built once, see ``storage.history``
 
 
-@shielded
-class Events:
+class Events(Repository):
     """The event log and its consumers."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def append(
         self,
@@ -134,22 +130,17 @@ class Events:
 
     async def newest(self) -> int:
         """Return the id of the newest event, or 0 if there is none."""
-        async with self._db.read() as connection:
-            newest: int | None = (await connection.execute(_NEWEST)).scalar_one()
-        return newest or 0
+        return await self._value(_NEWEST) or 0
 
     async def after(self, position: int, *, run_id: str = "", limit: int = 200) -> list[EventRow]:
         """Return the events after ``position``, oldest first; only those of ``run_id`` if it is given."""
         statement = sa.select(events).where(events.c.id > position).order_by(events.c.id).limit(limit)
         if run_id:
             statement = statement.where(events.c.run_id == run_id)
-        async with self._db.read() as connection:
-            return [EventRow(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(EventRow, statement)
 
     async def picture(self, picture_id: int) -> bytes | None:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(pictures.c.jpeg).where(pictures.c.id == picture_id))
-            return found.scalar_one_or_none()
+        return await self._value(sa.select(pictures.c.jpeg).where(pictures.c.id == picture_id))
 
     async def picture_of(self, run_id: str, kind: str, subject_id: str) -> int | None:
         """Return the picture id of the newest event of this kind with this ``id`` in its data, or None if none has."""
@@ -164,15 +155,12 @@ class Events:
             .order_by(events.c.id.desc())
             .limit(1)
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+        return await self._value(wanted)
 
     async def newest_picture(self, run_id: str) -> int | None:
         """Return the id of the newest event of a run that has a picture; None if there is none."""
         wanted = sa.select(sa.func.max(events.c.id)).where(events.c.run_id == run_id, events.c.picture_id.is_not(None))
-        async with self._db.read() as connection:
-            newest: int | None = (await connection.execute(wanted)).scalar_one()
-        return newest
+        return await self._value(wanted)
 
     async def entry_of(self, run_id: str, question_id: str) -> str:
         """Return the id of the knowledge entry learnt from the answer to this question, or "" if there is none."""
@@ -186,18 +174,12 @@ class Events:
             .order_by(events.c.id.desc())
             .limit(1)
         )
-        async with self._db.read() as connection:
-            data = (await connection.execute(wanted)).scalar_one_or_none()
+        data = await self._value(wanted)
         return str(data["entry"]) if data else ""
 
     async def position(self, consumer: str) -> int:
         """Return the consumer's position, 0 if it has never read."""
-        async with self._db.read() as connection:
-            found = await connection.execute(
-                sa.select(consumers.c.position).where(consumers.c.consumer == consumer),
-            )
-            position: int | None = found.scalar_one_or_none()
-        return position or 0
+        return await self._value(sa.select(consumers.c.position).where(consumers.c.consumer == consumer)) or 0
 
     async def begin(self, consumer: str) -> int:
         """Return the consumer's position. A consumer that has never read begins at the newest event."""

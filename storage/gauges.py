@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.hosts import ENDED, USABLE
 from storage.leases import LEASE_SECONDS
 from storage.messages import NEW, PENDING
 from storage.model_calls import Used
 from storage.questions import OPEN
+from storage.repository import Repository
 from storage.runs import ACTIVE, FINAL, QUEUED, WAITING
 from storage.tables import answers, host_phones, hosts, inbox, leases, model_days, outbox, questions, runs, schedules
 
@@ -44,12 +44,11 @@ class Gauges:
     models: Mapping[str, Used] = field(default_factory=dict)  # the use of each since its first call
 
 
-@shielded
-class GaugeReader:
+class GaugeReader(Repository):
     """The reader of the gauges. ``seconds``: how long a host counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self._ttl = timedelta(seconds=seconds)
 
     async def take(self) -> Gauges:

@@ -15,9 +15,8 @@ import sqlalchemy as sa
 
 from agent_core.session import WAITS_ELSEWHERE
 from storage.answers import SENT, page_of
-from storage.engine import Database
-from storage.failures import shielded
 from storage.questions import OPEN
+from storage.repository import Repository
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, RunRow
 from storage.runs.rows import LISTED
 from storage.tables import answers, questions, runs, sweeps
@@ -129,20 +128,15 @@ class SentText:
     text: str
 
 
-@shielded
-class History:
+class History(Repository):
     """Queries over all runs."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def find(
         self, wanted: HistoryFilter, *, before: int | None = None, after: int | None = None, limit: int = 10
     ) -> list[NumberedRun]:
         """Return runs, newest first. ``before``: only smaller numbers; ``after``: the ``limit`` runs that follow it."""
         statement = _find(wanted, before, after, limit)
-        async with self._db.read() as connection:
-            rows = [_numbered(row) for row in (await connection.execute(statement)).mappings()]
+        rows = await self._rows(_numbered, statement)
         return rows if after is None else rows[::-1]
 
     async def count(self, wanted: HistoryFilter) -> int:
@@ -157,8 +151,7 @@ class History:
     async def id_of(self, number: int) -> str | None:
         """Return the id of the run with this number, or None if there is none."""
         statement = sa.select(runs.c.id).order_by(runs.c.id).offset(max(0, number - 1)).limit(1)
-        async with self._db.read() as connection:
-            found: str | None = (await connection.execute(statement)).scalar_one_or_none()
+        found = await self._value(statement)
         return found if number > 0 else None
 
     async def asking(self, run_ids: Sequence[str]) -> set[str]:
@@ -200,7 +193,5 @@ def _count(wanted: HistoryFilter) -> sa.Select[int]:
     return sa.select(sa.func.count()).select_from(runs).where(*wanted.conditions())
 
 
-def _numbered(row: sa.RowMapping) -> NumberedRun:
-    values = dict(row)
-    number = int(values.pop("number"))
+def _numbered(number: int, **values: Any) -> NumberedRun:
     return NumberedRun(number, RunRow(**values))

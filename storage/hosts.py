@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.leases import LEASE_SECONDS
+from storage.repository import Repository
 from storage.runs.rows import QUEUED
 from storage.tables import contacts, host_phones, hosts, phone_addresses, phone_requests, phones, runs, schedules
 
@@ -91,15 +91,14 @@ _MODELS = sa.select(phones.c.serial, phones.c.model).order_by(phones.c.serial)
 _ADDRESSES = sa.select(phone_addresses).order_by(phone_addresses.c.seen_at)
 
 
-@shielded
-class Hosts:
+class Hosts(Repository):
     """The tables of hosts and of the phones they see.
 
     ``seconds``: how long a host counts as alive without a heartbeat.
     """
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self.ttl = timedelta(seconds=seconds)
 
     def _alive(self) -> sa.ColumnElement[bool]:
@@ -170,9 +169,7 @@ class Hosts:
         return True
 
     async def all(self) -> list[HostRow]:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(hosts).order_by(hosts.c.name))
-            return [HostRow(**row) for row in found.mappings()]
+        return await self._rows(HostRow, sa.select(hosts).order_by(hosts.c.name))
 
     async def alive(self) -> set[str]:
         """Return the names of the hosts that are alive, including draining ones."""
@@ -233,8 +230,7 @@ class Hosts:
             .where(phone_requests.c.host == host, phone_requests.c.state == OPEN)
             .order_by(phone_requests.c.id)
         )
-        async with self._db.read() as connection:
-            return [PhoneRequest(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(PhoneRequest, statement)
 
     async def give(self, number: int, *, jpeg: bytes | None = None, error: str = "", error_kind: str = "") -> None:
         """Answer a request with a picture or with an error."""
@@ -247,9 +243,7 @@ class Hosts:
     async def answer(self, number: int) -> PhoneRequest | None:
         """Return and delete the request if it is answered, else return None."""
         over = sa.delete(phone_requests).where(phone_requests.c.id == number, phone_requests.c.state != OPEN)
-        async with self._db.write() as connection:
-            row = (await connection.execute(over.returning(*phone_requests.c))).mappings().one_or_none()
-        return None if row is None else PhoneRequest(**row)
+        return await self._changed(PhoneRequest, over.returning(*phone_requests.c), durable=False)
 
     async def withdraw(self, number: int) -> None:
         """Delete a request that nobody waits for."""
@@ -267,12 +261,8 @@ def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:
     return phone.usable, phone.alive and phone.state != GONE, phone.since
 
 
-@shielded
-class Phones:
+class Phones(Repository):
     """The table of all phones that were ever seen."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def models(self) -> dict[str, str]:
         """Return the model of each phone that was seen, by serial; "" if unknown."""
@@ -298,8 +288,7 @@ class Phones:
         there = sa.select(phones.c.hardware).where(
             phone_addresses.c.address == address, phones.c.serial == phone_addresses.c.serial
         )
-        async with self._db.read() as connection:
-            hardware: str = (await connection.execute(there)).scalar_one_or_none() or ""
+        hardware = await self._value(there) or ""
         return "" if hardware.startswith(SHARED) else hardware.partition(" ")[0]
 
     async def identities(self) -> dict[str, str]:

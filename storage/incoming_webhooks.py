@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from storage.api_keys import NameTaken
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import incoming_webhooks
 from storage.webhooks import OVERLAP
 
@@ -42,12 +41,8 @@ class IncomingRow:
 _ALL = sa.select(incoming_webhooks).order_by(incoming_webhooks.c.id)  # built once, see ``storage.history``
 
 
-@shielded
-class IncomingWebhooks:
+class IncomingWebhooks(Repository):
     """The table of incoming webhooks."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(
         self, name: str, may: str, secret: str, *, serials: Sequence[str] = (), lang: str = "zh", created_by: str = ""
@@ -70,27 +65,19 @@ class IncomingWebhooks:
         return IncomingRow(**row)
 
     async def all(self) -> list[IncomingRow]:
-        async with self._db.read() as connection:
-            return [IncomingRow(**row) for row in (await connection.execute(_ALL)).mappings()]
+        return await self._rows(IncomingRow, _ALL)
 
     async def get(self, name: str) -> IncomingRow | None:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(incoming_webhooks).where(incoming_webhooks.c.name == name))
-            row = found.mappings().one_or_none()
-        return None if row is None else IncomingRow(**row)
+        return await self._first(IncomingRow, sa.select(incoming_webhooks).where(incoming_webhooks.c.name == name))
 
     async def rotate(self, name: str, secret: str) -> IncomingRow | None:
         """Give a webhook a new secret; the previous one is valid for OVERLAP. Return None if there is no such name."""
         table = incoming_webhooks
         values = {"secret": secret, "old_secret": table.c.secret, "old_until": self._db.now() + OVERLAP}
         changed = sa.update(table).where(table.c.name == name).values(**values).returning(*table.c)
-        async with self._db.write(durable=True) as connection:
-            row = (await connection.execute(changed)).mappings().one_or_none()
-        return None if row is None else IncomingRow(**row)
+        return await self._changed(IncomingRow, changed, durable=True)
 
     async def remove(self, name: str) -> IncomingRow | None:
         """Remove a webhook: its messages are refused from now on. Return None if there is no such name."""
         gone = sa.delete(incoming_webhooks).where(incoming_webhooks.c.name == name).returning(*incoming_webhooks.c)
-        async with self._db.write(durable=True) as connection:
-            row = (await connection.execute(gone)).mappings().one_or_none()
-        return None if row is None else IncomingRow(**row)
+        return await self._changed(IncomingRow, gone, durable=True)

@@ -10,19 +10,14 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from agent_core.apps.learnt import LearntApp
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import app_labels, learnt_apps
 
 _DATA = TypeAdapter(LearntApp)
 
 
-@shielded
-class LearntApps:
+class LearntApps(Repository):
     """The learnt apps of every phone, see ``agent_core.apps.learnt``."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def get(self, serial: str, app: str, version: str) -> LearntApp | None:
         """Return the learnt facts about a version, or None."""
@@ -60,19 +55,13 @@ class AppLabel:
     seen_at: datetime
 
 
-@shielded
-class AppLabels:
+class AppLabels(Repository):
     """The packages that icons of the home screens opened, by their labels, see ``agent_core.loop.launching``."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def get(self, serial: str, label: str) -> str | None:
         """Return the package that the label opened, or None."""
         statement = sa.select(app_labels.c.package).where(app_labels.c.serial == serial, app_labels.c.label == label)
-        async with self._db.read() as connection:
-            package: str | None = (await connection.execute(statement)).scalar_one_or_none()
-        return package
+        return await self._value(statement)
 
     async def put(self, serial: str, label: str, package: str) -> None:
         """Store the app that the label opened, replacing an earlier one."""
@@ -84,8 +73,7 @@ class AppLabels:
     async def all(self) -> list[AppLabel]:
         """Return everything that is remembered, by phone and label."""
         statement = sa.select(app_labels).order_by(app_labels.c.serial, app_labels.c.label)
-        async with self._db.read() as connection:
-            return [AppLabel(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(AppLabel, statement)
 
     async def forget(self, label: str, serial: str = "") -> int:
         """Delete the app of a label, on one phone or on all of them; return the number of phones that had it."""

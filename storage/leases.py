@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.errors import LeaseLost
 from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import clocks, leases, runs
 
 
@@ -63,12 +63,11 @@ class LeaseRow:
         return self.run_id.removeprefix(TAKEN_OVER) if self.run_id.startswith(TAKEN_OVER) else None
 
 
-@shielded
-class Leases:
+class Leases(Repository):
     """The table of leases. ``seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self.ttl = timedelta(seconds=seconds)
 
     def fresh(self, part: float = 1.0) -> sa.ColumnElement[bool]:
@@ -125,8 +124,7 @@ class Leases:
             leases.c.owner == lease.owner,
             self.fresh(HELD_PART),
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(held)).scalar_one_or_none() is not None
+        return await self._value(held) is not None
 
     async def take_back(self, owner: str) -> list[str]:
         """Free every phone that the former process of ``owner`` left. Return their serials. Needs the process lock."""
@@ -140,18 +138,12 @@ class Leases:
             return list((await connection.execute(free)).scalars())
 
     async def get(self, serial: str) -> LeaseRow | None:
-        async with self._db.read() as connection:
-            row = (
-                (await connection.execute(sa.select(leases).where(leases.c.serial == serial))).mappings().one_or_none()
-            )
-        return None if row is None else LeaseRow(**row)
+        return await self._first(LeaseRow, sa.select(leases).where(leases.c.serial == serial))
 
     async def held(self) -> list[LeaseRow]:
         """Return the leases with a fresh heartbeat."""
         now = self._db.now()
-        async with self._db.read() as connection:
-            found = await connection.execute(_HELD, {"after": now - self.ttl, "before": now + self.ttl})
-            return [LeaseRow(**row) for row in found.mappings()]
+        return await self._rows(LeaseRow, _HELD, {"after": now - self.ttl, "before": now + self.ttl})
 
     async def last_used(self) -> dict[str, datetime]:
         """Return when each phone was last taken, by serial. Phones that never were are left out."""
@@ -190,12 +182,11 @@ async def hold_turn(connection: AsyncConnection, run_id: str, attempt: int | Non
         raise LeaseLost(f"Attempt {attempt} of the run {run_id} is over.", key="attempt_over")
 
 
-@shielded
-class Clocks:
+class Clocks(Repository):
     """The table of clocks. ``seconds``: how long a clock counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self._ttl = timedelta(seconds=seconds)
 
     def _alive(self) -> sa.ColumnElement[bool]:
@@ -216,7 +207,4 @@ class Clocks:
 
     async def any_alive(self) -> bool:
         """Tell whether any process runs a clock."""
-        async with self._db.read() as connection:
-            return (
-                await connection.execute(sa.select(clocks.c.token).where(self._alive()).limit(1))
-            ).first() is not None
+        return await self._value(sa.select(clocks.c.token).where(self._alive()).limit(1)) is not None

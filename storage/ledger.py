@@ -15,11 +15,11 @@ from agent_core.ports import LedgerConflict, LedgerRow, MessageKey, Provenance, 
 from agent_core.session import Elsewhere, Question, RowMark
 from storage.contacts import ChosenRows
 from storage.engine import Database
-from storage.failures import shielded
 from storage.history import History
 from storage.learnt import AppLabels, LearntApps
 from storage.leases import hold_turn
 from storage.questions import OPEN, Questions
+from storage.repository import Repository
 from storage.runs import STOPPED, WAITING, Runs
 from storage.sweeps import Sweeps, SweptApp
 from storage.tables import replies, runs
@@ -56,8 +56,7 @@ def _row(row: sa.RowMapping) -> LedgerRow:
     )
 
 
-@shielded
-class StoredLedger:
+class StoredLedger(Repository):
     """``agent_core.ports.Ledger`` over the table of replies, and the stored facts about phones, apps and contacts.
 
     Every write is on the disk when it returns.
@@ -69,7 +68,7 @@ class StoredLedger:
     def __init__(self, db: Database, *, run_id: str = "", attempt: int | None = None) -> None:
         if attempt is not None and not run_id:
             raise ValueError("An attempt is of a run.")
-        self._db = db
+        super().__init__(db)
         self._run_id = run_id
         self._attempt = attempt
 
@@ -144,8 +143,7 @@ class StoredLedger:
             replies.c.app_version == version,
             replies.c.state == ReplyState.SENT.value,
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(statement.limit(1))).first() is not None
+        return await self._value(statement.limit(1)) is not None
 
     async def known_versions(self) -> frozenset[tuple[str, str, str]]:
         """Return phone, app and version of all that ``version_known`` is true of."""

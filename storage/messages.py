@@ -14,8 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import cards, inbox, outbox
 
 NEW, DONE, FAILED = "new", "done", "failed"  # states of an update
@@ -38,12 +37,8 @@ class InboxRow:
     received_at: datetime
 
 
-@shielded
-class InboxTable:
+class InboxTable(Repository):
     """The table of updates."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def store(self, update_id: int, raw: str) -> bool:
         """Store an update and wake ``db.signal("inbox")``. Return False if it was here before.
@@ -68,13 +63,10 @@ class InboxTable:
             .order_by(inbox.c.update_id)
             .limit(limit)
         )
-        async with self._db.read() as connection:
-            return [InboxRow(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(InboxRow, statement)
 
     async def get(self, update_id: int) -> InboxRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(inbox).where(inbox.c.update_id == update_id))).mappings().first()
-        return None if row is None else InboxRow(**row)
+        return await self._first(InboxRow, sa.select(inbox).where(inbox.c.update_id == update_id))
 
     async def begun(self, update_id: int) -> None:
         """Count a try before it is made, so that a try that crashes the process is counted too."""
@@ -116,12 +108,8 @@ class OutboxRow:
     updated_at: datetime
 
 
-@shielded
-class OutboxTable:
+class OutboxTable(Repository):
     """The table of messages to chats."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def put(self, chat_key: str, payload: Mapping[str, Any], *, ref: str = "", replace: bool = False) -> int:
         """Queue a message. Return its id.
@@ -166,18 +154,15 @@ class OutboxTable:
             .order_by(outbox.c.next_at, outbox.c.id)
             .limit(limit)
         )
-        async with self._db.read() as connection:
-            return [OutboxRow(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(OutboxRow, statement)
 
     async def next_time(self, *, after: datetime | None = None, without: Collection[int] = ()) -> datetime | None:
         """Return when the next message is due, only later than ``after`` if given; None if nothing waits."""
         first = _firsts(without)
         later = sa.true() if after is None else outbox.c.next_at > after
-        async with self._db.read() as connection:
-            found = await connection.execute(
-                sa.select(outbox.c.next_at).where(outbox.c.id.in_(first), later).order_by(outbox.c.next_at).limit(1)
-            )
-            return found.scalar_one_or_none()
+        return await self._value(
+            sa.select(outbox.c.next_at).where(outbox.c.id.in_(first), later).order_by(outbox.c.next_at).limit(1)
+        )
 
     async def sent(self, message_id: int, result: Mapping[str, Any] | None = None) -> None:
         await self._set(message_id, state=SENT, result=None if result is None else dict(result))
@@ -217,13 +202,12 @@ class OutboxTable:
                 )
 
     async def get(self, message_id: int) -> OutboxRow | None:
-        return await self._one(sa.select(outbox).where(outbox.c.id == message_id))
+        return await self._first(OutboxRow, sa.select(outbox).where(outbox.c.id == message_id))
 
     async def last_sent(self, ref: str) -> OutboxRow | None:
         """Return the newest sent message about ``ref``, or None if there is none."""
-        return await self._one(
-            sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT).order_by(outbox.c.id.desc()).limit(1)
-        )
+        sent = sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT)
+        return await self._first(OutboxRow, sent.order_by(outbox.c.id.desc()).limit(1))
 
     async def is_said(self, ref: str) -> bool:
         """Tell whether a message about ``ref`` was sent or waits to be."""
@@ -238,11 +222,6 @@ class OutboxTable:
                 .where(outbox.c.id == message_id, outbox.c.state == PENDING)
                 .values(updated_at=self._db.now(), attempts=outbox.c.attempts + int(counts), **values)
             )
-
-    async def _one(self, statement: sa.Select[Any]) -> OutboxRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(statement)).mappings().one_or_none()
-        return None if row is None else OutboxRow(**row)
 
 
 def _firsts(without: Collection[int]) -> sa.Select[tuple[int]]:
@@ -263,12 +242,8 @@ class CardRow:
     picture: bool
 
 
-@shielded
-class Cards:
+class Cards(Repository):
     """The table of cards."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def put(
         self, subject: str, subject_id: str, *, chat: Mapping[str, Any], message_id: str, picture: bool
@@ -300,6 +275,4 @@ class Cards:
         )
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> CardRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(cards).where(condition).limit(1))).mappings().one_or_none()
-        return None if row is None else CardRow(**row)
+        return await self._first(CardRow, sa.select(cards).where(condition).limit(1))

@@ -14,8 +14,8 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.leases import hold_turn
+from storage.repository import Repository
 from storage.tables import model_days, model_minutes, trajectories, trajectory_pictures
 
 KEPT = timedelta(minutes=5)  # how long minutes that are over are kept
@@ -40,12 +40,8 @@ class Used:
         return self.tokens_in + self.tokens_out
 
 
-@shielded
-class UsageTotals:
+class UsageTotals(Repository):
     """The tables of model usage, by day and by minute."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(self, day: date, model: str, used: Used, *, minute: datetime | None = None) -> None:
         """Add the use of one model. ``minute`` (aware, its beginning): the cost is also added to this minute."""
@@ -122,15 +118,14 @@ class TrajectoryRow:
     stored: int
 
 
-@shielded
-class Trajectories:
+class Trajectories(Repository):
     """The requests of runs to models.
 
     attempt: the attempt that writes; None if no attempt does. Writes raise LeaseLost if its turn is over.
     """
 
     def __init__(self, db: Database, *, attempt: int | None = None) -> None:
-        self._db = db
+        super().__init__(db)
         self._attempt = attempt
 
     async def asked(self, run_id: str, step: int, data: str, *, digest: str = "", picture: bytes | None = None) -> None:
@@ -165,5 +160,4 @@ class Trajectories:
         wanted = sa.select(trajectory_pictures.c.jpeg).where(
             trajectory_pictures.c.run_id == run_id, trajectory_pictures.c.digest == digest
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+        return await self._value(wanted)

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import events, watched
 
 
@@ -39,17 +38,11 @@ class Sign:
     error_kind: str = ""
 
 
-@shielded
-class Outages:
+class Outages(Repository):
     """The table of outages."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
     async def all(self) -> list[OutageRow]:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(watched).order_by(watched.c.subject))
-            return [OutageRow(**row) for row in found.mappings()]
+        return await self._rows(OutageRow, sa.select(watched).order_by(watched.c.subject))
 
     async def up(self, subject: str) -> bool:
         """Record that the subject works.

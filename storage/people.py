@@ -11,11 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import audit, pairing_codes, people
 
 ROLES = ("viewer", "operator", "owner")
+LAST = 20  # entries of the audit log
 CODE_ID = 10  # a code is named by this many characters of its hash
 TERMINAL = "terminal"  # the id of the owner at this machine, and the channel that they use there
 
@@ -82,12 +82,8 @@ def _hash(code: str) -> str:
 _ALL = sa.select(people).order_by(people.c.id)  # built once, see ``storage.history``
 
 
-@shielded
-class People:
+class People(Repository):
     """The tables of people and pairing codes."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def count(self) -> int:
         async with self._db.read() as connection:
@@ -100,8 +96,7 @@ class People:
         return await self._one(people.c.telegram_id == telegram_id)
 
     async def all(self) -> list[PersonRow]:
-        async with self._db.read() as connection:
-            return [PersonRow(**row) for row in (await connection.execute(_ALL)).mappings()]
+        return await self._rows(PersonRow, _ALL)
 
     async def update(
         self,
@@ -283,17 +278,11 @@ class People:
         return len((await connection.execute(owners)).all())
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> PersonRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(sa.select(people).where(condition))).mappings().one_or_none()
-        return None if row is None else PersonRow(**row)
+        return await self._first(PersonRow, sa.select(people).where(condition))
 
 
-@shielded
-class Audit:
+class Audit(Repository):
     """The audit log."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def write(
         self, actor: str, channel: str, command: str, detail: Mapping[str, Any] | None = None, *, allowed: bool = True
@@ -310,27 +299,18 @@ class Audit:
         async with self._db.write() as connection:
             await connection.execute(sa.update(audit).where(audit.c.id == entry).values(detail=dict(detail)))
 
-    async def done_by(self, actor: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """Return this actor's uses of these commands, newest first. Refused ones are left out."""
-        wanted = (audit.c.actor == actor) & audit.c.command.in_(list(commands)) & audit.c.allowed
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
-            return [AuditRow(**row) for row in found.mappings()]
+    async def done_by(self, actor: str, commands: Sequence[str]) -> list[AuditRow]:
+        """Return this actor's last uses of these commands, newest first. Refused ones are left out."""
+        return await self._last(LAST, audit.c.actor == actor, audit.c.command.in_(commands), audit.c.allowed)
 
-    async def of_entry(self, entry_id: str, commands: Sequence[str], limit: int = 20) -> list[AuditRow]:
-        """Return the changes to a knowledge entry by these commands, newest first. Refused ones are left out."""
-        wanted = (
-            (audit.c.detail["entry"].as_string() == entry_id) & audit.c.command.in_(list(commands)) & audit.c.allowed
-        )
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(audit).where(wanted).order_by(audit.c.id.desc()).limit(limit))
-            return [AuditRow(**row) for row in found.mappings()]
+    async def of_entry(self, entry_id: str, commands: Sequence[str]) -> list[AuditRow]:
+        """Return the last changes to a knowledge entry by these commands, newest first. Refused ones are left out."""
+        its = audit.c.detail["entry"].as_string() == entry_id
+        return await self._last(LAST, its, audit.c.command.in_(commands), audit.c.allowed)
 
-    async def refused(self, limit: int = 20) -> list[AuditRow]:
+    async def refused(self, limit: int = LAST) -> list[AuditRow]:
         """Return the refused commands, newest first."""
-        wanted = sa.select(audit).where(audit.c.allowed.is_(False)).order_by(audit.c.id.desc()).limit(limit)
-        async with self._db.read() as connection:
-            return [AuditRow(**row) for row in (await connection.execute(wanted)).mappings()]
+        return await self._last(limit, audit.c.allowed.is_(False))
 
     async def seen(self, actors: Sequence[str]) -> dict[str, datetime]:
         """Return the time of the newest entry of each of these actors. Actors without one are left out."""
@@ -346,7 +326,7 @@ class Audit:
 
     async def last(self, limit: int = 100, *, before: int = 0) -> list[AuditRow]:
         """Return the last entries, newest first. ``before``: only those before the entry with this id, unless 0."""
-        wanted = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
-        async with self._db.read() as connection:
-            found = await connection.execute(wanted.where(audit.c.id < before) if before else wanted)
-            return [AuditRow(**row) for row in found.mappings()]
+        return await self._last(limit, *([audit.c.id < before] if before else []))
+
+    async def _last(self, limit: int, *conditions: sa.ColumnElement[bool]) -> list[AuditRow]:
+        return await self._rows(AuditRow, sa.select(audit).where(*conditions).order_by(audit.c.id.desc()).limit(limit))

@@ -15,8 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.leases import LEASE_SECONDS, fresh
+from storage.repository import Repository
 from storage.runs import RUNNING
 from storage.tables import planner_items, planner_sessions, plans, runs
 
@@ -36,12 +36,11 @@ class PlanUnderWay(Exception):
     """Another plan of the conversation is active."""
 
 
-@shielded
-class Plans:
+class Plans(Repository):
     """The plans of conversations. ``seconds``: how long a plan counts as alive without a heartbeat."""
 
     def __init__(self, db: Database, *, seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self._ttl = timedelta(seconds=seconds)
 
     async def begin(
@@ -75,9 +74,7 @@ class Plans:
 
     async def newest(self, session_key: str) -> str | None:
         """Return the run id of the conversation's newest plan, or None if there is none."""
-        async with self._db.read() as connection:
-            run_id: str | None = (await connection.execute(self._newest(session_key))).scalar_one_or_none()
-        return run_id
+        return await self._value(self._newest(session_key))
 
     async def under_way(self, session_key: str) -> str | None:
         """Return the run id of the conversation's active plan, or None if there is none."""
@@ -88,9 +85,7 @@ class Plans:
     async def session_of(self, run_id: str) -> str | None:
         """Return the key of the conversation that a plan belongs to, or None if the run is not a plan."""
         wanted = sa.select(plans.c.session_key).where(plans.c.run_id == run_id)
-        async with self._db.read() as connection:
-            key: str | None = (await connection.execute(wanted)).scalar_one_or_none()
-        return key
+        return await self._value(wanted)
 
     async def beat(self, run_ids: Sequence[str]) -> set[str]:
         """Send a heartbeat for these plans.
@@ -113,18 +108,12 @@ class Plans:
         return sa.select(plans.c.run_id).where(plans.c.session_key == session_key, alive, going)
 
 
-@shielded
-class Conversations:
+class Conversations(Repository):
     """Conversations with the planner. A ``key`` consists of the owner and their name for the conversation."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def get(self, key: str) -> ConversationRow | None:
         wanted = sa.select(planner_sessions.c.key, planner_sessions.c.gate).where(planner_sessions.c.key == key)
-        async with self._db.read() as connection:
-            row = (await connection.execute(wanted)).mappings().one_or_none()
-        return None if row is None else ConversationRow(**row)
+        return await self._first(ConversationRow, wanted)
 
     async def open(self, key: str) -> ConversationRow:
         """Return the conversation, which is made if it does not exist."""

@@ -15,10 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
 from storage.leases import hold_turn
+from storage.repository import Repository
 from storage.runs.rows import make_due
 from storage.tables import question_answers, question_copies, questions, runs
 
@@ -84,10 +83,6 @@ class AnswerResult:
     question: QuestionRow
 
 
-def _question(row: sa.RowMapping) -> QuestionRow:
-    return QuestionRow(**row)
-
-
 def _in_time(now: datetime) -> sa.ColumnElement[bool]:
     return sa.or_(questions.c.deadline.is_(None), questions.c.deadline > now)
 
@@ -111,15 +106,11 @@ def _find(run_id: str, state: str, limit: int) -> sa.Select[Any]:
     return statement
 
 
-@shielded
-class Questions:
+class Questions(Repository):
     """Questions. Writes are on the disk when they return.
 
     They wake ``db.signal("questions")`` and, for a new attempt, ``"runs"``.
     """
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     def now(self) -> datetime:
         """Return the time with which rows are compared."""
@@ -174,8 +165,7 @@ class Questions:
 
     async def find(self, *, run_id: str = "", state: str = "", limit: int = 100) -> list[QuestionRow]:
         """Return questions, oldest first."""
-        async with self._db.read() as connection:
-            return [_question(row) for row in (await connection.execute(_find(run_id, state, limit))).mappings()]
+        return await self._rows(QuestionRow, _find(run_id, state, limit))
 
     async def answer(
         self, question_id: str, answer: Mapping[str, Any], *, by: str, at: datetime | None = None
@@ -232,7 +222,7 @@ class Questions:
                 )
                 row = done.mappings().one_or_none()
                 if row is not None:
-                    closed.append(_question(row))
+                    closed.append(QuestionRow(**row))
                     await make_due(connection, run_id, now)
                     await self._tell(connection, run_id, "closed", question_id, state=EXPIRED)
         if closed:
@@ -246,10 +236,8 @@ class Questions:
         """
         now = self._db.now()
         due = (questions.c.state == OPEN) & (questions.c.remind_at <= now)
-        async with self._db.read() as connection:
-            rows = [_question(row) for row in (await connection.execute(sa.select(questions).where(due))).mappings()]
         reminded = []
-        for row in rows:
+        for row in await self._rows(QuestionRow, sa.select(questions).where(due)):
             given, next_at = _next_reminder(row, now)
             change = sa.update(questions).where(questions.c.id == row.id, due, _in_time(now))
             async with self._db.write() as connection:
@@ -265,10 +253,8 @@ class Questions:
         """Escalate the open questions that are due, each once: another person sees them from now on. Return them."""
         now = self._db.now()
         due = (questions.c.state == OPEN) & (questions.c.escalate_at <= now)
-        async with self._db.read() as connection:
-            rows = [_question(row) for row in (await connection.execute(sa.select(questions).where(due))).mappings()]
         escalated = []
-        for row in rows:
+        for row in await self._rows(QuestionRow, sa.select(questions).where(due)):
             change = sa.update(questions).where(questions.c.id == row.id, due, _in_time(now)).values(escalate_at=None)
             async with self._db.write() as connection:
                 if (await connection.execute(change)).rowcount:
@@ -305,8 +291,7 @@ class Questions:
             .where(question_copies.c.question_id == question_id)
             .order_by(question_copies.c.created_at, question_copies.c.name)
         )
-        async with self._db.read() as connection:
-            return [Copy(**row) for row in (await connection.execute(wanted)).mappings()]
+        return await self._rows(Copy, wanted)
 
     async def given(self, question_id: str) -> list[GivenAnswer]:
         """Return every answer that was given, including late ones, in order."""
@@ -321,8 +306,7 @@ class Questions:
             .where(question_answers.c.question_id == question_id)
             .order_by(question_answers.c.id)
         )
-        async with self._db.read() as connection:
-            return [GivenAnswer(**row) for row in (await connection.execute(statement)).mappings()]
+        return await self._rows(GivenAnswer, statement)
 
     async def _tell(self, connection: AsyncConnection, run_id: str, kind: str, question_id: str, **data: Any) -> None:
         await append_event(connection, self._db, run_id, kind, {"question": question_id, **data})
@@ -348,4 +332,4 @@ class Questions:
     async def _get(connection: AsyncConnection, question_id: str) -> QuestionRow | None:
         found = await connection.execute(sa.select(questions).where(questions.c.id == question_id))
         row = found.mappings().one_or_none()
-        return None if row is None else _question(row)
+        return None if row is None else QuestionRow(**row)

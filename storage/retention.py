@@ -11,9 +11,9 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.messages import NEW, PENDING
 from storage.questions import OPEN
+from storage.repository import Repository
 from storage.runs import ACTIVE, FINAL
 from storage.tables import (
     audit,
@@ -99,12 +99,11 @@ def _over(before: datetime) -> sa.Select[tuple[str]]:
     return sa.select(runs.c.id).where(runs.c.status.in_(FINAL), runs.c.ended_at < before)
 
 
-@shielded
-class Retention:
+class Retention(Repository):
     """The deletion of old rows, one batch per call. ``bite``: the most rows in a batch."""
 
     def __init__(self, db: Database, *, bite: int = BITE) -> None:
-        self._db = db
+        super().__init__(db)
         self._bite = bite
 
     async def events(self, before: datetime) -> int:
@@ -175,8 +174,7 @@ class Retention:
         A key may be used again as long as the update that made it is not handled.
         """
         waiting = sa.select(sa.func.min(inbox.c.received_at)).where(inbox.c.state == NEW)
-        async with self._db.read() as connection:
-            oldest: datetime | None = (await connection.execute(waiting)).scalar_one_or_none()
+        oldest = await self._value(waiting)
         until = before if oldest is None else min(before, oldest)
         return await self._bitten(requests, requests.c.key, requests.c.created_at < until)
 

@@ -11,10 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
 from storage.ids import AlreadyMade, find, made_under, remember
+from storage.repository import Repository
 from storage.runs import ACTIVE, NewRun
 from storage.runs.rows import insert_run, waits_for_people
 from storage.tables import runs, schedules
@@ -121,12 +120,8 @@ class ScheduleThere(LookupError):
         self.number = number
 
 
-@shielded
-class Schedules:
+class Schedules(Repository):
     """The table of schedules."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(self, new: NewSchedule, *, key: str = "", once: bool = False) -> ScheduleRow:
         """Store a schedule. Return it, or the earlier schedule that was made under the same ``key``.
@@ -158,13 +153,10 @@ class Schedules:
     async def get(self, schedule_id: int, *, removed: bool = False) -> ScheduleRow | None:
         """Return the schedule, or None if there is none. ``removed``: also one that can be put back."""
         wanted = sa.select(schedules).where(schedules.c.id == schedule_id, *([] if removed else [_THERE]))
-        async with self._db.read() as connection:
-            row = (await connection.execute(wanted)).mappings().one_or_none()
-        return None if row is None else ScheduleRow(**row)
+        return await self._first(ScheduleRow, wanted)
 
     async def all(self) -> list[ScheduleRow]:
-        async with self._db.read() as connection:
-            return [ScheduleRow(**row) for row in (await connection.execute(_ALL)).mappings()]
+        return await self._rows(ScheduleRow, _ALL)
 
     async def edit(self, schedule_id: int, values: Mapping[str, Any], *, other_times: bool = False) -> bool:
         """Change columns. Return whether it exists. ``other_times``: no old tick counts as missed, and none waits.

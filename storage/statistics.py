@@ -9,8 +9,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from storage.engine import Database
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.runs import FAILED
 from storage.tables import answers, events, questions, runs, sweeps
 
@@ -86,12 +85,8 @@ class SweptFigures:
     unknown: tuple[str, ...] = ()
 
 
-@shielded
-class Statistics:
+class Statistics(Repository):
     """Queries over a time range."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def asked(self, span: TimeRange) -> list[AskedRow]:
         """Return the customers' questions that were read in this time, oldest first."""
@@ -109,8 +104,7 @@ class Statistics:
         )
         if span.serials:
             wanted = wanted.where(answers.c.serial.in_(span.serials))
-        async with self._db.read() as connection:
-            return [AskedRow(**row) for row in (await connection.execute(wanted)).mappings()]
+        return await self._rows(AskedRow, wanted)
 
     async def put_to_people(self, span: TimeRange) -> int:
         """Return how many questions of all kinds runs put to a person in this time."""

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent_core.ports import ReplyState
 from storage.engine import Database
 from storage.events import append_event
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.runs import ACTIVE, FAILED, RUNNING, SUCCEEDED, WAITING, NewRun
 from storage.runs.rows import insert_run
 from storage.tables import contact_marks, events, replies, runs, sweep_lists, sweeps
@@ -121,26 +121,18 @@ class NewSwept:
     run: NewRun
 
 
-@shielded
-class Sweeps:
+class Sweeps(Repository):
     """The tables of sweeps and of their state of contacts."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
     async def get(self, run_id: str) -> SweepRow | None:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(sweeps).where(sweeps.c.run_id == run_id))
-            row = found.mappings().one_or_none()
-        return None if row is None else SweepRow(**row)
+        return await self._first(SweepRow, sa.select(sweeps).where(sweeps.c.run_id == run_id))
 
     async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
         """Return the data that the last sweep of this list stored for the next one, or None."""
         wanted = sa.select(sweep_lists.c.memory).where(
             sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
         )
-        async with self._db.read() as connection:
-            return (await connection.execute(wanted)).scalar_one_or_none()
+        return await self._value(wanted)
 
     async def marks(self, place: SweptApp) -> dict[str, MarkRow]:
         """Return the marks by contact."""

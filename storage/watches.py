@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from storage.engine import Database
-from storage.failures import shielded
 from storage.ids import AlreadyMade, made_under, remember
 from storage.leases import LEASE_SECONDS, Leases
+from storage.repository import Repository
 from storage.runs import NewRun
 from storage.runs.rows import insert_run
 from storage.schedules import Tick
@@ -30,12 +30,11 @@ class Use:
     looked_at: datetime | None
 
 
-@shielded
-class Watches:
+class Watches(Repository):
     """The runs of watches. ``lease_seconds``: how long a lease lives without a heartbeat."""
 
     def __init__(self, db: Database, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        self._db = db
+        super().__init__(db)
         self._leases = Leases(db, seconds=lease_seconds)
 
     async def answer(self, watch_id: int, place: SweptApp, one: NewSwept, *, key: str) -> str | None:

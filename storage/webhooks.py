@@ -15,9 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from storage.engine import Database
 from storage.events import EventRow
-from storage.failures import shielded
+from storage.repository import Repository
 from storage.tables import consumers, events, webhook_deliveries, webhooks
 
 PENDING, DELIVERED, DEAD = "pending", "delivered", "dead"
@@ -112,12 +111,8 @@ class Message:
     body: str
 
 
-@shielded
-class Webhooks:
+class Webhooks(Repository):
     """The tables of webhooks and their deliveries. Changes of webhooks and messages notify ``signal("webhooks")``."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def add(self, url: str, kinds: Sequence[str], secret: str, *, created_by: str = "") -> WebhookRow:
         """Add a webhook for the events from now on."""
@@ -131,23 +126,16 @@ class Webhooks:
         return row
 
     async def all(self) -> list[WebhookRow]:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(webhooks).order_by(webhooks.c.id))
-            return [WebhookRow(**row) for row in found.mappings()]
+        return await self._rows(WebhookRow, sa.select(webhooks).order_by(webhooks.c.id))
 
     async def get(self, webhook_id: int) -> WebhookRow | None:
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(webhooks).where(webhooks.c.id == webhook_id))
-            row = found.mappings().one_or_none()
-        return None if row is None else WebhookRow(**row)
+        return await self._first(WebhookRow, sa.select(webhooks).where(webhooks.c.id == webhook_id))
 
     async def rotate(self, webhook_id: int, secret: str) -> WebhookRow | None:
         """Give a webhook a new secret. The previous one also signs, for OVERLAP. Return None if there is no webhook."""
         values = {"secret": secret, "old_secret": webhooks.c.secret, "old_until": self._db.now() + OVERLAP}
         changed = sa.update(webhooks).where(webhooks.c.id == webhook_id).values(**values)
-        async with self._db.write(durable=True) as connection:
-            row = (await connection.execute(changed.returning(*webhooks.c))).mappings().one_or_none()
-        return None if row is None else WebhookRow(**row)
+        return await self._changed(WebhookRow, changed.returning(*webhooks.c), durable=True)
 
     async def remove(self, webhook_id: int) -> WebhookRow | None:
         """Remove a webhook with its deliveries and its position. Return None if there is none."""
@@ -226,9 +214,7 @@ class Webhooks:
         mine = (table.c.webhook_id == webhook_id, table.c.state == PENDING)
         first = _first_waiting(webhook_id).scalar_subquery()
         wanted = sa.select(table.c.next_at).where(*mine, sa.or_(table.c.id == first, _REFUSED))
-        async with self._db.read() as connection:
-            found = await connection.execute(wanted.order_by(table.c.next_at).limit(1))
-            return found.scalar_one_or_none()
+        return await self._value(wanted.order_by(table.c.next_at).limit(1))
 
     async def end(self, taken: DeliveryRow, attempt: Attempt, *, again_at: datetime) -> DeliveryRow | None:
         """Store how an attempt ended. Return the message as it is now; None if its webhook was removed.
@@ -322,14 +308,11 @@ class Webhooks:
             wanted = wanted.where(table.c.state == state)
         if before is not None:
             wanted = wanted.where(table.c.id < before)
-        async with self._db.read() as connection:
-            return [DeliveryRow(**row) for row in (await connection.execute(wanted)).mappings()]
+        return await self._rows(DeliveryRow, wanted)
 
     async def first_waiting(self, webhook_id: int) -> int | None:
         """Return the id of the message that the later ones wait for; None if none waits but refused ones."""
-        async with self._db.read() as connection:
-            first: int | None = (await connection.execute(_first_waiting(webhook_id))).scalar_one()
-        return first
+        return await self._value(_first_waiting(webhook_id))
 
     async def counts(self) -> dict[tuple[int, str], int]:
         """Return how many messages each webhook has in each state."""

@@ -30,7 +30,7 @@ from bot.desk.digest import NOTIFY
 from scheduler.jobs.periodic import Periodic, Work
 from storage.engine import MISSED_SECONDS, Database
 from storage.events import EventLogReader, EventRow, Events
-from storage.failures import run_shielded
+from storage.repository import run_shielded
 
 SECONDS = 20.0  # for one message to one service; the server's end may wait for it
 PATIENCE = timedelta(days=1)  # then a message is given up

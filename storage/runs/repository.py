@@ -9,11 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.engine import Database
 from storage.events import NewEvent, append_event
-from storage.failures import shielded
 from storage.ids import AlreadyMade, find, made_under, remember
 from storage.leases import hold_turn
+from storage.repository import Repository
 from storage.runs.lost import GaveUp, LeftAlone, dead, end_plan, free_phones, plain_words, plainly_left, put_back
 from storage.runs.rows import (
     ACTIVE,
@@ -44,12 +43,8 @@ from storage.tables import hosts, runs
 _BY_ID = sa.select(runs).where(runs.c.id == sa.bindparam("run_id"))  # built once, see ``storage.history``
 
 
-@shielded
-class Runs:
+class Runs(Repository):
     """The table of runs, see ``storage.runs``."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
 
     async def create(self, new: NewRun, *, key: str = "") -> str | None:
         """Store a new run whose first attempt is due.
@@ -71,9 +66,7 @@ class Runs:
         return run_id
 
     async def get(self, run_id: str) -> RunRow | None:
-        async with self._db.read() as connection:
-            row = (await connection.execute(_BY_ID, {"run_id": run_id})).mappings().one_or_none()
-        return None if row is None else RunRow(**row)
+        return await self._first(RunRow, _BY_ID, {"run_id": run_id})
 
     async def find(
         self,
@@ -89,17 +82,17 @@ class Runs:
 
         ``before``: only runs older than this id, for the next page.
         """
-        return await self._all(_find(tuple(statuses), serial, schedule_id, requested_by, before, limit))
+        return await self._rows(RunRow, _find(tuple(statuses), serial, schedule_id, requested_by, before, limit))
 
     async def parts_of(self, parent_id: str) -> list[RunRow]:
         """Return the runs of a sweep or a plan without their sessions, oldest first."""
-        return await self._all(sa.select(*LISTED).where(runs.c.parent_id == parent_id).order_by(runs.c.id))
+        return await self._rows(RunRow, sa.select(*LISTED).where(runs.c.parent_id == parent_id).order_by(runs.c.id))
 
     async def some(self, run_ids: Sequence[str]) -> list[RunRow]:
         """Return the runs with these ids without their sessions, oldest first. Without ids nothing is read."""
         if not run_ids:
             return []
-        return await self._all(sa.select(*LISTED).where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
+        return await self._rows(RunRow, sa.select(*LISTED).where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
 
     async def due(self, *, begun: int = 0) -> list[RunRow]:
         """Return the runs whose attempt is to be started, in the order in which they get a phone.
@@ -123,7 +116,7 @@ class Runs:
             .where(runs.c.status.in_((QUEUED, WAITING)), runs.c.attempt_due_at.is_not(None), ~put_off)
             .order_by(at_least.desc(), runs.c.id)
         )
-        return await self._all(statement)
+        return await self._rows(RunRow, statement)
 
     async def save_session(
         self, run_id: str, session: str, *, event: NewEvent | None = None, attempt: int | None = None
@@ -469,10 +462,6 @@ class Runs:
     def _notify(self) -> None:
         self._db.signal("runs").notify()
         self._db.signal("events").notify()
-
-    async def _all(self, statement: sa.Select[Any]) -> list[RunRow]:
-        async with self._db.read() as connection:
-            return [RunRow(**row) for row in (await connection.execute(statement)).mappings()]
 
 
 @lru_cache(maxsize=64)  # see ``storage.history``

@@ -30,10 +30,11 @@ from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker, attempt_id
 from storage.engine import MISSED_SECONDS
-from storage.failures import is_away, run_shielded
+from storage.failures import is_away
 from storage.hosts import USABLE
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
+from storage.repository import run_shielded
 from storage.runs import FAILED, PLAN_PART, STOPPED, SUCCEEDED, WAITING, NewRun, RunRow, Runs
 
 log = structlog.get_logger(__name__)

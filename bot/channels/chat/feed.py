@@ -22,8 +22,8 @@ from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
 from scheduler.times.shop import URGENT
-from storage.failures import run_shielded
 from storage.questions import MOST_REMINDERS
+from storage.repository import run_shielded
 
 log = structlog.get_logger(__name__)
 

@@ -22,9 +22,9 @@ from bot.channels.mcp.texts import say
 from bot.desk.actors import Actor, BadRequest, NotFound, Role
 from scheduler.runs.human import given_answer
 from scheduler.sweeps.order import read_task
-from storage.failures import run_shielded
 from storage.leases import Leases
 from storage.questions import OPEN, Questions
+from storage.repository import run_shielded
 from storage.runs import RUNNING, NewRun, RunRow, Runs
 
 CHANNEL = "mcp"  # in a run's options: the channel that began it continues it

@@ -41,8 +41,9 @@ from bot.channels.telegram.updates import UnreadableUpdate
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from storage.chats import TopicTable
-from storage.failures import is_away, run_shielded
+from storage.failures import is_away
 from storage.messages import InboxTable, OutboxTable
+from storage.repository import run_shielded
 
 log = structlog.get_logger(__name__)
 

@@ -29,8 +29,8 @@ from bot.channels.chat import commands
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.request import BotRequest, answer_of
 from bot.channels.telegram.updates import BROKEN, UnreadableUpdate, number_of
-from storage.failures import run_shielded
 from storage.messages import InboxRow, InboxTable
+from storage.repository import run_shielded
 
 KINDS = ("message", "edited_message", "callback_query")
 STOPS = {"stop", "hold"}  # commands, and prefixes of buttons' data

@@ -26,8 +26,8 @@ from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.request import is_away
 from bot.channels.telegram.sending import Telegram
-from storage.failures import run_shielded
 from storage.messages import OutboxRow, OutboxTable
+from storage.repository import run_shielded
 
 log = structlog.get_logger(__name__)
 

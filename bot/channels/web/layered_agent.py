@@ -27,7 +27,7 @@ from bot.channels.web.problems import status_of, what_is_wrong
 from bot.desk.actors import Actor
 from bot.desk.desk import Desk
 from storage.engine import Database
-from storage.failures import run_shielded
+from storage.repository import run_shielded
 
 log = structlog.get_logger(__name__)
 

@@ -12,8 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.engine import Database
 from storage.events import Events
-from storage.failures import shielded
 from storage.messages import InboxTable
+from storage.repository import shielded
 from storage.runs import Runs
 
 

@@ -1,0 +1,108 @@
+"""What all repositories share: how they read rows, and that a cancellation does not cut their work.
+
+A statement whose task is cancelled can leave its transaction open, and with it SQLite's only write lock: seen in one of
+150 cancellations at random moments. So a repository's method runs to completion, and the cancellation is raised after
+it.
+
+If PostgreSQL rolled it back to end a deadlock, it runs once more: nothing of that transaction was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from storage.engine import Database
+from storage.failures import lost_to_another
+
+T = TypeVar("T")
+Row = TypeVar("Row")
+Class = TypeVar("Class")
+
+
+async def run_shielded(work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` to completion, even if this task is cancelled meanwhile. The cancellation is raised after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue  # one is enough; it is raised below
+        if not task.cancelled():
+            task.exception()  # read, so that it is not reported as never retrieved
+        raise
+
+
+def shielded(repository: type[Class]) -> type[Class]:
+    """Run every public coroutine method of a repository to completion.
+
+    If a method makes several transactions, the committed ones stay; a repeated call continues with the rest.
+    """
+    for name, method in list(vars(repository).items()):
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            setattr(repository, name, _whole_method(method))
+    return repository
+
+
+def _whole_method(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    @functools.wraps(method)
+    async def done_whole(*args: Any, **values: Any) -> Any:
+        return await run_shielded(twice(*args, **values))
+
+    async def twice(*args: Any, **values: Any) -> Any:
+        try:
+            return await method(*args, **values)
+        except DBAPIError as error:
+            if not lost_to_another(error):
+                raise
+        return await method(*args, **values)
+
+    return done_whole
+
+
+class Repository:
+    """A repository of tables. Its public coroutine methods run to completion, see ``shielded``."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def __init_subclass__(cls) -> None:
+        shielded(cls)
+
+    async def _first(
+        self, made: Callable[..., Row], statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> Row | None:
+        """Read the only row that a statement finds, and return what ``made`` makes of its columns; None if none."""
+        async with self._db.read() as connection:
+            row = (await connection.execute(statement, values)).mappings().one_or_none()
+        return None if row is None else made(**row)
+
+    async def _rows(
+        self, made: Callable[..., Row], statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> list[Row]:
+        """Read rows, and return what ``made`` makes of the columns of each."""
+        async with self._db.read() as connection:
+            return [made(**row) for row in (await connection.execute(statement, values)).mappings()]
+
+    async def _value(self, statement: sa.Select[tuple[T]], values: Mapping[str, Any] | None = None) -> T | None:
+        """Read the only value that a statement finds, and return it; None if none."""
+        async with self._db.read() as connection:
+            return (await connection.execute(statement, values)).scalar_one_or_none()
+
+    async def _changed(self, made: Callable[..., Row], change: sa.Executable, *, durable: bool) -> Row | None:
+        """Write one row, and return what ``made`` makes of the columns that ``change`` returns; None if there is none.
+
+        durable: see ``Database.write``.
+        """
+        async with self._db.write(durable=durable) as connection:
+            row = (await connection.execute(change)).mappings().one_or_none()
+        return None if row is None else made(**row)
