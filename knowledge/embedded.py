@@ -20,7 +20,6 @@ from agent_core.reply.sureness.plain import spaced, stripped
 from knowledge.entries import (
     Entry,
     EntryFilter,
-    EntryState,
     Forms,
     Found,
     Related,
@@ -29,15 +28,12 @@ from knowledge.entries import (
     likeness,
     make_entry,
     now,
-    read_entries,
     sample_entries,
     tokens,
 )
 from storage.engine import Database
-from storage.knowledge import EntryReader, EntryRow, EntryWriter, KnowledgeStore, values_of
+from storage.knowledge import EntryReader, EntryRow, EntryWriter, KnowledgeStore
 from storage.repository import shielded
-
-__all__ = ["EmbeddedKnowledge", "Entry", "EntryState", "Found", "Stats", "forms_of", "read_entries", "sample_entries"]
 
 _MOST_CANDIDATES = 5
 _AT_ONCE = 500  # entries whose words are counted between two reports of progress
@@ -399,36 +395,13 @@ def _indexed(entry: Entry, forms: Forms | None = None) -> dict[str, Any]:
     """Return the row of an entry, with the words that it is found by."""
     from storage.knowledge_index import pack  # needs numpy, which takes long to load
 
-    row = EntryRow(
-        entry.id,
-        entry.question,
-        entry.answer,
-        entry.aliases,
-        entry.tags,
-        entry.live,
-        entry.origin,
-        entry.alias_of,
-        entry.created_at,
-        entry.updated_at,
-    )
     asked = [word for text in (entry.question, *entry.aliases, *entry.tags) for word in tokens(text)]
-    return values_of(row, pack(asked, tokens(entry.answer), forms_of(entry, forms)))
+    return {**entry.model_dump(), "words": pack(asked, tokens(entry.answer), forms_of(entry, forms))}
 
 
 def _entry(row: EntryRow) -> Entry:
     """Convert a row without checks: it was checked when it came in, and an earlier release may have allowed more."""
-    return Entry.model_construct(
-        id=row.id,
-        question=row.question,
-        answer=row.answer,
-        aliases=row.aliases,
-        tags=row.tags,
-        live=row.live,
-        origin=row.origin,
-        alias_of=row.alias_of,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return Entry.model_construct(**{name: getattr(row, name) for name in EntryRow.__slots__})
 
 
 def _score(query: str, row: EntryRow) -> float:

@@ -164,7 +164,7 @@ class Answers(Repository):
             event_id = await append_event(connection, self._db, run_id, "answer", told.data(), picture=picture)
             found = await connection.execute(sa.select(events.c.picture_id).where(events.c.id == event_id))
             row = await self._tell(connection, run_id, told, found.scalar_one())
-        self._db.signal("events").notify()
+        self._notify("events")
         return row
 
     async def _tell(

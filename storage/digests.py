@@ -103,5 +103,5 @@ class Digests(Repository):
                 return False
             if told is not None:
                 await append_event(connection, self._db, "", "digest", told)
-        self._db.signal("events").notify()
+        self._notify("events")
         return True

@@ -125,7 +125,7 @@ class Events(Repository):
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, attempt)
             event_id = await append_event(connection, self._db, run_id, kind, data, picture=picture)
-        self._db.signal("events").notify()
+        self._notify("events")
         return event_id
 
     async def newest(self) -> int:

@@ -133,7 +133,7 @@ class Hosts(Repository):
         change = sa.update(hosts).where(hosts.c.name == name, hosts.c.token == token)
         async with self._db.write() as connection:
             await connection.execute(change.values(state=state, heartbeat_at=self._db.now()))
-        self._db.signal("runs").notify()
+        self._notify("runs")
 
     async def sees(self, name: str, token: str, states: Mapping[str, str]) -> bool:
         """Store which phones the host sees now, by serial. Phones that it no longer sees become ``gone``.
@@ -165,7 +165,7 @@ class Hosts(Repository):
                 )
                 await connection.execute(into)
             await connection.execute(gone)
-        self._db.signal("runs").notify()
+        self._notify("runs")
         return True
 
     async def all(self) -> list[HostRow]:
@@ -220,7 +220,7 @@ class Hosts(Repository):
         )
         async with self._db.write() as connection:
             found: int = (await connection.execute(new.returning(phone_requests.c.id))).scalar_one()
-        self._db.signal("phone_requests").notify()
+        self._notify("phone_requests")
         return found
 
     async def wanted(self, host: str) -> list[PhoneRequest]:
@@ -238,7 +238,7 @@ class Hosts(Repository):
         change = sa.update(phone_requests).where(phone_requests.c.id == number, phone_requests.c.state == OPEN)
         async with self._db.write() as connection:
             await connection.execute(change.values(state=state, jpeg=jpeg, error=error, error_kind=error_kind))
-        self._db.signal("phone_requests").notify()
+        self._notify("phone_requests")
 
     async def answer(self, number: int) -> PhoneRequest | None:
         """Return and delete the request if it is answered, else return None."""

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _ROW = 1  # the only row of knowledge_revision
 _AT_ONCE = 5_000  # values in one statement; SQLite takes 32,766
-_COLUMNS = [column for column in knowledge_entries.c if column.name not in ("number", "words", "revision")]
-_ENTRIES = sa.select(*_COLUMNS)
+_ENTRIES = sa.select(*(one for one in knowledge_entries.c if one.name not in ("number", "words", "revision")))
 _NUMBER = knowledge_entries.c.number
 _NUMBERS = sa.select(_NUMBER).order_by(_NUMBER)
 _INDEXED = sa.select(_NUMBER, knowledge_entries.c.id, knowledge_entries.c.live, knowledge_entries.c.words)
@@ -95,7 +94,10 @@ class EntryWriter(EntryReader):
         self._insert = db.insert(knowledge_entries)
 
     async def put(self, entries: Sequence[dict[str, Any]]) -> None:
-        """Add rows of ``values_of``, or change those with their ids, which keep their place and ``created_at``."""
+        """Add entries, or change those with their ids, which keep their place and ``created_at``.
+
+        entries: the fields of ``EntryRow``, and ``words``: see ``storage.knowledge_index.pack``.
+        """
         if not entries:
             return
         kept = ("number", "id", "created_at")
@@ -156,12 +158,6 @@ class KnowledgeStore:
                 self._index = await asyncio.to_thread(self._index.updated, numbers, rows)
                 self._revision = revision
             return revision, self._index
-
-
-def values_of(entry: EntryRow, words: bytes) -> dict[str, Any]:
-    """Return an entry as ``EntryWriter.put`` takes it. ``words``: see ``storage.knowledge_index.pack``."""
-    values = {column.name: getattr(entry, column.name) for column in _COLUMNS}
-    return values | {"aliases": list(entry.aliases), "tags": list(entry.tags), "words": words}
 
 
 def _entry(row: sa.Row[Any]) -> EntryRow:

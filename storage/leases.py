@@ -108,7 +108,7 @@ class Leases(Repository):
 
     async def release(self, lease: LeaseRow) -> bool:
         done = await self._change(lease, owner="", run_id="", heartbeat_at=None)
-        self._db.signal("runs").notify()
+        self._notify("runs")
         return done
 
     async def check(self, lease: LeaseRow) -> bool:

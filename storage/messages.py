@@ -52,7 +52,7 @@ class InboxTable(Repository):
             )
             stored = done.scalar_one_or_none() is not None
         if stored:
-            self._db.signal("inbox").notify()
+            self._notify("inbox")
         return stored
 
     async def waiting(self, limit: int = 100, *, without: Collection[int] = ()) -> list[InboxRow]:
@@ -139,7 +139,7 @@ class OutboxTable(Repository):
                 updated_at=now,
             )
             message_id: int = (await connection.execute(new.returning(outbox.c.id))).scalar_one()
-        self._db.signal("outbox").notify()
+        self._notify("outbox")
         return message_id
 
     async def due(self, limit: int = 50, *, without: Collection[int] = ()) -> list[OutboxRow]:

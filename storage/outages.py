@@ -66,7 +66,7 @@ class Outages(Repository):
                 "why": row.why,
             }
             await append_event(connection, self._db, "", "alert", told)
-        self._db.signal("events").notify()
+        self._notify("events")
         return True
 
     async def down(self, subject: str, why: str, *, after: timedelta, gap: timedelta) -> bool:
@@ -92,7 +92,7 @@ class Outages(Repository):
                 told = {"subject": subject, "state": "down", "since": since.isoformat(), "why": why}
                 await append_event(connection, self._db, "", "alert", told)
         if tell:
-            self._db.signal("events").notify()
+            self._notify("events")
         return tell
 
     async def once(self, subject: str, which: str, why: Mapping[str, object]) -> bool:
@@ -110,7 +110,7 @@ class Outages(Repository):
             earlier = sa.and_(watched.c.subject.like(f"{subject}:%"), watched.c.subject < name)
             await connection.execute(sa.delete(watched).where(earlier))
             await append_event(connection, self._db, "", "alert", told)
-        self._db.signal("events").notify()
+        self._notify("events")
         return True
 
     async def forget(self, subject: str) -> None:

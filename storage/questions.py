@@ -154,7 +154,7 @@ class Questions(Repository):
             await hold_turn(connection, run_id, attempt)
             await connection.execute(new)
             row = await self._get(connection, question_id)
-        self._db.signal("questions").notify()
+        self._notify("questions")
         if row is None:
             raise KeyError(question_id)
         return row
@@ -196,7 +196,7 @@ class Questions(Repository):
                 await make_due(connection, run_id, now)
                 await self._tell(connection, run_id, "closed", question_id, state=ANSWERED, by=by)
             row = await self._get(connection, question_id)
-        self._notify()
+        self._notify("questions", "runs", "events")
         if row is None:
             raise KeyError(question_id)
         return AnswerResult(won=first, question=row)
@@ -226,7 +226,7 @@ class Questions(Repository):
                     await make_due(connection, run_id, now)
                     await self._tell(connection, run_id, "closed", question_id, state=EXPIRED)
         if closed:
-            self._notify()
+            self._notify("questions", "runs", "events")
         return closed
 
     async def remind(self) -> list[QuestionRow]:
@@ -246,7 +246,7 @@ class Questions(Repository):
                     await self._tell(connection, row.run_id, "reminder", row.id, number=given)
                     reminded.append(row)
         if reminded:
-            self._db.signal("events").notify()
+            self._notify("events")
         return reminded
 
     async def escalate(self) -> list[QuestionRow]:
@@ -261,7 +261,7 @@ class Questions(Repository):
                     await self._tell(connection, row.run_id, "escalated", row.id)
                     escalated.append(row)
         if escalated:
-            self._db.signal("events").notify()
+            self._notify("events")
         return escalated
 
     async def next_time(self) -> datetime | None:
@@ -310,10 +310,6 @@ class Questions(Repository):
 
     async def _tell(self, connection: AsyncConnection, run_id: str, kind: str, question_id: str, **data: Any) -> None:
         await append_event(connection, self._db, run_id, kind, {"question": question_id, **data})
-
-    def _notify(self) -> None:
-        for subject in ("questions", "runs", "events"):
-            self._db.signal(subject).notify()
 
     @staticmethod
     async def _lock_run(connection: AsyncConnection, question_id: str) -> str:

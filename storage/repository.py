@@ -78,6 +78,11 @@ class Repository:
     def __init_subclass__(cls) -> None:
         shielded(cls)
 
+    def _notify(self, *subjects: str) -> None:
+        """Wake who waits for changes of these subjects, see ``Database.signal``."""
+        for subject in subjects:
+            self._db.signal(subject).notify()
+
     async def _first(
         self, made: Callable[..., Row], statement: sa.Executable, values: Mapping[str, Any] | None = None
     ) -> Row | None:
@@ -93,7 +98,7 @@ class Repository:
         async with self._db.read() as connection:
             return [made(**row) for row in (await connection.execute(statement, values)).mappings()]
 
-    async def _value(self, statement: sa.Select[tuple[T]], values: Mapping[str, Any] | None = None) -> T | None:
+    async def _value(self, statement: sa.Select[T], values: Mapping[str, Any] | None = None) -> T | None:
         """Read the only value that a statement finds, and return it; None if none."""
         async with self._db.read() as connection:
             return (await connection.execute(statement, values)).scalar_one_or_none()

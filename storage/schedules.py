@@ -142,7 +142,7 @@ class Schedules(Repository):
                     await remember(connection, self._db, key, str(row["id"]))
         except AlreadyMade:
             made = await find(self._db, key)
-        self._db.signal("schedules").notify()
+        self._notify("schedules")
         if made is None:
             return ScheduleRow(**row)
         before = await self.get(int(made))
@@ -173,7 +173,7 @@ class Schedules(Repository):
             if any(row[name] != changed[name] for name in _SAME):
                 await _refuse_same(connection, changed)
             await connection.execute(sa.update(schedules).where(there).values(**values, **afresh))
-        self._db.signal("schedules").notify()
+        self._notify("schedules")
         return True
 
     async def pause(self, schedule_id: int, *, paused: bool) -> bool:
@@ -199,7 +199,7 @@ class Schedules(Repository):
                 .where(schedules.c.id == schedule_id, _THERE)
                 .values(removed_at=now, queued_for=None)
             )
-        self._db.signal("schedules").notify()
+        self._notify("schedules")
         return done.rowcount == 1
 
     async def put_back(self, schedule_id: int) -> bool:
@@ -211,7 +211,7 @@ class Schedules(Repository):
                 .where(schedules.c.id == schedule_id, schedules.c.removed_at >= now - REMOVED_KEPT)
                 .values(removed_at=None, last_planned_at=now)
             )
-        self._db.signal("schedules").notify()
+        self._notify("schedules")
         return done.rowcount == 1
 
     # Ticks ------------------------------------------------------------------------------------------------------------
@@ -259,8 +259,7 @@ class Schedules(Repository):
                     started = result.tick is Tick.STARTED
                     told |= {"since": late_since.isoformat(), "caught_up": started}
                 await self._tell(connection, schedule_id, MISSED, planned_at, **told)
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
+        self._notify("runs", "events")
         return result
 
     async def _outcome(
@@ -309,8 +308,7 @@ class Schedules(Repository):
                 result = TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
             if result.tick is not Tick.TAKEN:
                 await self._note(connection, schedule_id, planned_at, result)
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
+        self._notify("runs", "events")
         return result
 
     async def skip_missed(self, schedule_id: int, up_to: datetime, count: int, *, since: datetime) -> bool:
@@ -327,7 +325,7 @@ class Schedules(Repository):
             if first:
                 told = {"count": count, "since": since.isoformat(), "caught_up": False}
                 await self._tell(connection, schedule_id, MISSED, up_to, **told)
-        self._db.signal("events").notify()
+        self._notify("events")
         return first
 
     async def clock_went_back(self, schedule_id: int, since: datetime) -> bool:
@@ -389,7 +387,7 @@ class Schedules(Repository):
             done = await connection.execute(
                 sa.update(schedules).where(schedules.c.id == schedule_id, _THERE).values(**values)
             )
-        self._db.signal("schedules").notify()
+        self._notify("schedules")
         return done.rowcount == 1
 
 

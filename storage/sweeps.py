@@ -257,8 +257,7 @@ class Sweeps(Repository):
             started = [await begin_run(connection, self._db, new.place, one) for one in start]
             told = {"contacts": new.contacts, "started": len(started), "outcome": new.outcome}
             await append_event(connection, self._db, sweep_id, "sweep", told)
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
+        self._notify("runs", "events")
         return started
 
     async def start(self, place: SweptApp, one: NewSwept) -> str:
@@ -270,7 +269,7 @@ class Sweeps(Repository):
             run_id = await begin_run(connection, self._db, place, one)
             counted = sa.update(sweeps).where(sweeps.c.run_id == one.run.parent_id)
             await connection.execute(counted.values(started=sweeps.c.started + 1))
-        self._db.signal("events").notify()
+        self._notify("events")
         return run_id
 
     async def runs(self, sweep_id: str) -> list[Swept]:

@@ -99,6 +99,5 @@ class Watches(Repository):
                 await connection.execute(sa.update(schedules).where(row).values(last_run_id=run_id))
         except AlreadyMade:
             return None
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
+        self._notify("runs", "events")
         return run_id

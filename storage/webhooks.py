@@ -122,7 +122,7 @@ class Webhooks(Repository):
         async with self._db.write(durable=True) as connection:
             row = WebhookRow(**(await connection.execute(new.returning(*webhooks.c))).mappings().one())
             await self._begin_now(connection, row.id)
-        self._db.signal("webhooks").notify()
+        self._notify("webhooks")
         return row
 
     async def all(self) -> list[WebhookRow]:
@@ -146,7 +146,7 @@ class Webhooks(Repository):
                 sa.delete(webhooks).where(webhooks.c.id == webhook_id).returning(*webhooks.c)
             )
             row = gone.mappings().one_or_none()
-        self._db.signal("webhooks").notify()
+        self._notify("webhooks")
         return None if row is None else WebhookRow(**row)
 
     async def queue(self, hook: WebhookRow, after: int, written: Callable[[EventRow], Message]) -> tuple[int, int]:
@@ -246,7 +246,7 @@ class Webhooks(Repository):
                 return None
             changed = await self._settle(connection, taken.webhook_id, attempt, now)
         if changed:
-            self._db.signal("webhooks").notify()
+            self._notify("webhooks")
         return DeliveryRow(**row)
 
     async def release(self, taken: DeliveryRow) -> None:
@@ -295,7 +295,7 @@ class Webhooks(Repository):
         )
         async with self._db.write(durable=True) as connection:
             row = (await connection.execute(again)).mappings().one_or_none()
-        self._db.signal("webhooks").notify()
+        self._notify("webhooks")
         return None if row is None else DeliveryRow(**row)
 
     async def deliveries(

@@ -62,7 +62,7 @@ class Runs(Repository):
                         await remember(connection, self._db, key, run_id)
         except AlreadyMade:
             run_id = await find(self._db, key)
-        self._notify()
+        self._notify("runs", "events")
         return run_id
 
     async def get(self, run_id: str) -> RunRow | None:
@@ -134,7 +134,7 @@ class Runs(Repository):
             if event is not None:
                 await append_event(connection, self._db, run_id, event.kind, event.data, picture=event.picture)
         if event is not None:
-            self._db.signal("events").notify()
+            self._notify("events")
 
     async def asked(self, run_ids: Sequence[str]) -> dict[str, tuple[bool, bool]]:
         """Return those of these runs for which Stop or Hold was requested, by id: (is Stop requested, is Hold
@@ -172,7 +172,7 @@ class Runs(Repository):
             row = (await connection.execute(statement)).mappings().one_or_none()
             if row is not None:
                 await tell_status(connection, self._db, run_id)
-        self._notify()
+        self._notify("runs", "events")
         return None if row is None else RunRow(**row)
 
     async def requeue_attempt(self, run_id: str, attempt: int) -> bool:
@@ -205,7 +205,7 @@ class Runs(Repository):
         async with self._db.write(durable=True) as connection:
             done = await put_back(connection, self._db, run_id, runs.c.attempt == attempt, error=error, gave_up=gave_up)
         if done:
-            self._notify()
+            self._notify("runs", "events")
         return done
 
     async def park_attempt(self, run_id: str, attempt: int, *, message: str = "") -> bool:
@@ -237,7 +237,7 @@ class Runs(Repository):
             await settle(connection, self._db, run_id)
             if stopped.rowcount:
                 await settle_parent(connection, self._db, run_id)
-        self._notify()
+        self._notify("runs", "events")
         return True
 
     async def put_off_attempt(
@@ -271,7 +271,7 @@ class Runs(Repository):
                 return False
             await tell_status(connection, self._db, run_id, error_kind=error_kind)
             await settle_parent(connection, self._db, run_id)
-        self._notify()
+        self._notify("runs", "events")
         return True
 
     async def end_attempt(self, run_id: str, attempt: int, *, status: str, message: str = "") -> bool:
@@ -281,7 +281,15 @@ class Runs(Repository):
             .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status.in_(ACTIVE))
             .values(status=_final(status), message=message, ended_at=self._db.now(), attempt_due_at=None, hold=False)
         )
-        return await self._end(run_id, statement)
+        async with self._db.write(durable=True) as connection:
+            await lock_parent(connection, run_id)
+            done = (await connection.execute(statement)).rowcount == 1
+            if done:
+                await expire_questions(connection, run_id)
+                await tell_status(connection, self._db, run_id)
+                await settle_parent(connection, self._db, run_id)
+        self._notify("runs", "events")
+        return done
 
     async def request_stop(self, run_id: str, *, by: str = "") -> str | None:
         """Request a stop. The first person who asked is stored (``by``).
@@ -313,7 +321,7 @@ class Runs(Repository):
             status = (
                 await connection.execute(sa.select(runs.c.status).where(runs.c.id == run_id))
             ).scalar_one_or_none()
-        self._notify()
+        self._notify("runs", "events")
         return status
 
     async def request_hold(self, run_id: str) -> bool:
@@ -385,7 +393,7 @@ class Runs(Repository):
                 if not await is_asked(connection, run_id):
                     await make_due(connection, run_id, self._db.now())
                 await tell_status(connection, self._db, run_id)
-        self._notify()
+        self._notify("runs", "events")
         return done
 
     async def end_plans_of(self, host: str, *, left: LeftAlone = plainly_left) -> list[str]:
@@ -400,7 +408,7 @@ class Runs(Repository):
             async with self._db.write(durable=True) as connection:
                 await end_plan(connection, self._db, run_id, its, left=left)
         if found:
-            self._notify()
+            self._notify("runs", "events")
         return found
 
     async def revive(
@@ -436,19 +444,8 @@ class Runs(Repository):
                     await free_phones(connection, run_id)
                     revived.append(run_id)
         if revived:
-            self._notify()
+            self._notify("runs", "events")
         return revived
-
-    async def _end(self, run_id: str, statement: sa.Update) -> bool:
-        async with self._db.write(durable=True) as connection:
-            await lock_parent(connection, run_id)
-            done = (await connection.execute(statement)).rowcount == 1
-            if done:
-                await expire_questions(connection, run_id)
-                await tell_status(connection, self._db, run_id)
-                await settle_parent(connection, self._db, run_id)
-        self._notify()
-        return done
 
     async def _one(self, run_id: str, statement: sa.Update, *, tell: bool = False, durable: bool = False) -> bool:
         async with self._db.write(durable=durable) as connection:
@@ -456,12 +453,8 @@ class Runs(Repository):
             if done and tell:
                 await tell_status(connection, self._db, run_id)
         if done:
-            self._notify()
+            self._notify("runs", "events")
         return done
-
-    def _notify(self) -> None:
-        self._db.signal("runs").notify()
-        self._db.signal("events").notify()
 
 
 @lru_cache(maxsize=64)  # see ``storage.history``

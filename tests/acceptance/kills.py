@@ -31,7 +31,8 @@ from typing import Literal
 from agent_core.ports import LedgerRow, ReplyState
 from agent_core.reply.planning import in_parts
 from agent_core.session import QuestionKind
-from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
 from scheduler.runs.service import RunService
 from simulator.phone.apps.looks import DEFAULT_LOOKS, LOOKS, Look
 from simulator.phone.report import MessageReport

@@ -15,8 +15,8 @@ from openpyxl import load_workbook
 
 from agent_core.errors import InputRejected
 from agent_core.texts.clean import clean_text
-from knowledge.embedded import EmbeddedKnowledge, Entry, forms_of, sample_entries
-from knowledge.entries import Forms, Related, line
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry, Forms, Related, forms_of, line, sample_entries
 from knowledge.exporting import Form, write_table
 from knowledge.importing.planner import carry_out, decide, plan_import
 from knowledge.importing.read import read_table

@@ -23,8 +23,8 @@ from agent_core.errors import InputRejected
 from agent_core.reply.sureness.fit import asks_for
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts import load_texts
-from knowledge.embedded import EmbeddedKnowledge, Entry
-from knowledge.entries import Forms, Related, forms_of, tokens
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry, Forms, Related, forms_of, tokens
 from knowledge.importing import markdown
 from knowledge.importing.drafts import Draft, in_language
 from knowledge.importing.plan import ImportPlan, OnDouble

@@ -10,7 +10,8 @@ import pytest
 
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent, Provenance, ReplyState
-from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
 from knowledge.learning import Learning, alike, wording_of
 from knowledge.personal import is_personal, masked, personal_data
 from tests.support.knowledge import open_knowledge

@@ -19,7 +19,8 @@ from bot.app.doctor.services import knowledge
 from bot.app.knowledge import own_entries
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
-from knowledge.embedded import EmbeddedKnowledge, Entry
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import Entry
 from storage.engine import Database
 from storage.events import Events
 from storage.questions import Questions

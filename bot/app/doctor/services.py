@@ -39,7 +39,8 @@ from bot.app.settings.sections import BOT_API, KnowledgeSettings, TelegramSettin
 from bot.app.setup.presets import model_presets
 from bot.channels.telegram.adapter import WEBHOOK_PATH
 from bot.channels.telegram.request import Failure, bot_at, failure_of, introduce
-from knowledge.embedded import EmbeddedKnowledge, sample_entries
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import sample_entries
 from knowledge.factory import build, routes
 from storage.engine import Database, database_url
 

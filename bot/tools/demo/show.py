@@ -26,7 +26,8 @@ from bot.desk.actors import Actor, Role
 from bot.desk.views import QuestionView
 from bot.tools.demo.pictures import leave_pictures
 from bot.tools.demo.world import World, demo_world
-from knowledge.embedded import EmbeddedKnowledge, sample_entries
+from knowledge.embedded import EmbeddedKnowledge
+from knowledge.entries import sample_entries
 from scheduler.times import parse_schedule
 from simulator.telegram import FakeTelegram, FakeUser
 from simulator.telegram.world import Button, Message

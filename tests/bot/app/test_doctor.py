@@ -41,8 +41,7 @@ from bot.app.phones import OwnPhones
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load
 from bot.channels.chat.texts import LANGUAGES, Lang
-from knowledge.embedded import Entry
-from knowledge.entries import sample_entries
+from knowledge.entries import Entry, sample_entries
 from simulator.model.server import MODEL_NAME, start_demo_model
 from simulator.phone.adbd import Auth
 from simulator.phone.phone import VirtualPhone
