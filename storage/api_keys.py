@@ -100,8 +100,7 @@ class ApiKeys(Repository):
             return None
         now, used_at = self._db.now(), row["last_used_at"]
         if used_at is None or now - used_at >= USED_EVERY:
-            async with self._db.write() as connection:
-                await connection.execute(sa.update(api_keys).where(api_keys.c.id == row["id"]).values(last_used_at=now))
+            await self._execute(sa.update(api_keys).where(api_keys.c.id == row["id"]).values(last_used_at=now))
         return KeyRow(**{column.name: row[column.name] for column in _SHOWN})
 
     async def all(self) -> list[KeyRow]:

@@ -138,8 +138,7 @@ class TopicTable(Repository):
         """Store the topic of a phone as open, in place of an earlier one."""
         values = {"thread_id": thread_id, "name": name, "closed": False, "created_at": self._db.now()}
         new = self._db.insert(topics).values(chat_id=chat_id, serial=serial, **values)
-        async with self._db.write() as connection:
-            await connection.execute(new.on_conflict_do_update(index_elements=["chat_id", "serial"], set_=values))
+        await self._execute(new.on_conflict_do_update(index_elements=["chat_id", "serial"], set_=values))
         return TopicRow(chat_id, serial, thread_id, name, closed=False, created_at=self._db.now())
 
     async def named(self, chat_id: str, serial: str, name: str) -> None:
@@ -150,14 +149,10 @@ class TopicTable(Repository):
 
     async def forget(self, chat_id: str, thread_id: str) -> None:
         """Delete a topic that no longer exists."""
-        async with self._db.write() as connection:
-            await connection.execute(
-                sa.delete(topics).where(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id)
-            )
+        await self._execute(sa.delete(topics).where(topics.c.chat_id == chat_id, topics.c.thread_id == thread_id))
 
     async def _set(self, condition: sa.ColumnElement[bool], **values: object) -> None:
-        async with self._db.write() as connection:
-            await connection.execute(sa.update(topics).where(condition).values(**values))
+        await self._execute(sa.update(topics).where(condition).values(**values))
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> TopicRow | None:
         return await self._first(TopicRow, sa.select(topics).where(condition).limit(1))
@@ -231,8 +226,7 @@ class ChatMessages(Repository):
         change = change.values(card=dict(card), files=list(files), version=chat_messages.c.version + 1)
         if ref:
             change = change.values(ref=ref)
-        async with self._db.write(durable=True) as connection:
-            return (await connection.execute(change)).rowcount == 1
+        return await self._execute(change, durable=True) == 1
 
     async def last(self, chat_id: str, limit: int) -> list[ChatMessageRow]:
         """Return the last messages of a chat, the oldest first."""

@@ -73,18 +73,15 @@ class ConsoleSessions(Repository):
     async def speak_of(self, actor: str, lang: str) -> None:
         """Set the language of all sessions of this person."""
         theirs = sa.update(console_sessions).where(console_sessions.c.actor == actor).values(lang=lang)
-        async with self._db.write() as connection:
-            await connection.execute(theirs)
+        await self._execute(theirs)
 
     async def end(self, secret: str) -> None:
         """End a session."""
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(sa.delete(console_sessions).where(self._valid(secret, SESSION)))
+        await self._execute(sa.delete(console_sessions).where(self._valid(secret, SESSION)), durable=True)
 
     async def end_of(self, actor: str) -> None:
         """End all sessions of this person, and make their links void."""
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(sa.delete(console_sessions).where(console_sessions.c.actor == actor))
+        await self._execute(sa.delete(console_sessions).where(console_sessions.c.actor == actor), durable=True)
 
     async def _add(self, connection: AsyncConnection, kind: str, actor: str, lang: str, lifetime: timedelta) -> str:
         secret = secrets.token_urlsafe(RANDOM_BYTES)
@@ -95,8 +92,7 @@ class ConsoleSessions(Repository):
 
     async def _change(self, secret: str, **values: str | datetime) -> None:
         change = sa.update(console_sessions).where(self._valid(secret, SESSION)).values(**values)
-        async with self._db.write() as connection:
-            await connection.execute(change)
+        await self._execute(change)
 
     def _valid(self, secret: str, kind: str) -> sa.ColumnElement[bool]:
         table = console_sessions.c

@@ -90,9 +90,7 @@ class Contacts(Repository):
         return None if row is None else ContactRow(**row)
 
     async def remove(self, contact_id: int) -> bool:
-        async with self._db.write() as connection:
-            done = await connection.execute(sa.delete(contacts).where(contacts.c.id == contact_id))
-            return done.rowcount == 1
+        return await self._execute(sa.delete(contacts).where(contacts.c.id == contact_id)) == 1
 
     async def find(self, app: str, name: str, serial: str) -> ContactRow | None:
         """Return the contact with this name for this phone: its own row, else the one for any phone.
@@ -141,7 +139,6 @@ class ChosenRows(Repository):
         """Store ``row`` in place of an earlier choice."""
         values = {"data": row.model_dump(), "chosen_at": self._db.now()}
         new = self._db.insert(chosen_rows).values(serial=serial, app=app, contact=contact, **values)
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(
-                new.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=values)
-            )
+        await self._execute(
+            new.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=values), durable=True
+        )

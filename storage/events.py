@@ -198,8 +198,7 @@ class Events(Repository):
             set_={"position": statement.excluded.position},
             where=consumers.c.position < statement.excluded.position,
         )
-        async with self._db.write() as connection:
-            await connection.execute(statement)
+        await self._execute(statement)
 
 
 class EventLogReader:

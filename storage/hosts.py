@@ -125,7 +125,7 @@ class Hosts(Repository):
     async def beat(self, name: str, token: str) -> bool:
         """Send a heartbeat. Return False if another process has the name now."""
         change = sa.update(hosts).where(hosts.c.name == name, hosts.c.token == token)
-        async with self._db.write() as connection:
+        async with self._db.write() as connection:  # which may take a while to begin
             return (await connection.execute(change.values(heartbeat_at=self._db.now()))).rowcount == 1
 
     async def set_state(self, name: str, token: str, state: str) -> None:
@@ -236,8 +236,7 @@ class Hosts(Repository):
         """Answer a request with a picture or with an error."""
         state = DONE if jpeg is not None else FAILED
         change = sa.update(phone_requests).where(phone_requests.c.id == number, phone_requests.c.state == OPEN)
-        async with self._db.write() as connection:
-            await connection.execute(change.values(state=state, jpeg=jpeg, error=error, error_kind=error_kind))
+        await self._execute(change.values(state=state, jpeg=jpeg, error=error, error_kind=error_kind))
         self._notify("phone_requests")
 
     async def answer(self, number: int) -> PhoneRequest | None:
@@ -247,14 +246,12 @@ class Hosts(Repository):
 
     async def withdraw(self, number: int) -> None:
         """Delete a request that nobody waits for."""
-        async with self._db.write() as connection:
-            await connection.execute(sa.delete(phone_requests).where(phone_requests.c.id == number))
+        await self._execute(sa.delete(phone_requests).where(phone_requests.c.id == number))
 
     async def forget_requests(self) -> int:
         """Delete requests whose process died, answered or not. Return how many."""
         old = phone_requests.c.created_at < self._db.now() - ANSWERS_KEPT
-        async with self._db.write() as connection:
-            return (await connection.execute(sa.delete(phone_requests).where(old))).rowcount
+        return await self._execute(sa.delete(phone_requests).where(old))
 
 
 def _better(phone: HostPhone) -> tuple[bool, bool, datetime]:

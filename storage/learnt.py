@@ -39,10 +39,9 @@ class LearntApps(Repository):
         data = _DATA.dump_python(learnt, mode="json", exclude={"app", "version"})
         values = {"data": data, "learnt_at": self._db.now()}
         new = self._db.insert(learnt_apps).values(serial=serial, app=learnt.app, version=learnt.version, **values)
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(
-                new.on_conflict_do_update(index_elements=["serial", "app", "version"], set_=values)
-            )
+        await self._execute(
+            new.on_conflict_do_update(index_elements=["serial", "app", "version"], set_=values), durable=True
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,7 @@ class AppLabels(Repository):
         """Store the app that the label opened, replacing an earlier one."""
         values = {"package": package, "seen_at": self._db.now()}
         new = self._db.insert(app_labels).values(serial=serial, label=label, **values)
-        async with self._db.write() as connection:
-            await connection.execute(new.on_conflict_do_update(index_elements=["serial", "label"], set_=values))
+        await self._execute(new.on_conflict_do_update(index_elements=["serial", "label"], set_=values))
 
     async def all(self) -> list[AppLabel]:
         """Return everything that is remembered, by phone and label."""
@@ -80,8 +78,7 @@ class AppLabels(Repository):
         statement = sa.delete(app_labels).where(app_labels.c.label == label)
         if serial:
             statement = statement.where(app_labels.c.serial == serial)
-        async with self._db.write() as connection:
-            return (await connection.execute(statement)).rowcount
+        return await self._execute(statement)
 
 
 def _learnt(row: sa.Row[Any]) -> LearntApp:

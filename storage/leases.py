@@ -166,8 +166,7 @@ class Leases(Repository):
             )
             .values(**values)
         )
-        async with self._db.write() as connection:
-            return (await connection.execute(change)).rowcount == 1
+        return await self._execute(change) == 1
 
 
 async def hold_turn(connection: AsyncConnection, run_id: str, attempt: int | None) -> None:
@@ -202,8 +201,7 @@ class Clocks(Repository):
 
     async def end(self, token: str) -> None:
         """Say that this clock has stopped."""
-        async with self._db.write() as connection:
-            await connection.execute(sa.delete(clocks).where(clocks.c.token == token))
+        await self._execute(sa.delete(clocks).where(clocks.c.token == token))
 
     async def any_alive(self) -> bool:
         """Tell whether any process runs a clock."""

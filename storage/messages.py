@@ -87,8 +87,7 @@ class InboxTable(Repository):
 
     async def _set(self, update_id: int, *, only: sa.ColumnElement[bool] | None = None, **values: object) -> None:
         change = sa.update(inbox).where(inbox.c.update_id == update_id).values(**values)
-        async with self._db.write() as connection:
-            await connection.execute(change if only is None else change.where(only))
+        await self._execute(change if only is None else change.where(only))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +179,11 @@ class OutboxTable(Repository):
 
     async def delay_chat(self, chat_key: str, until: datetime) -> None:
         """Send nothing to this chat before ``until``."""
-        async with self._db.write() as connection:
-            await connection.execute(
-                sa.update(outbox)
-                .where(outbox.c.chat_key == chat_key, outbox.c.state == PENDING, outbox.c.next_at < until)
-                .values(next_at=until)
-            )
+        await self._execute(
+            sa.update(outbox)
+            .where(outbox.c.chat_key == chat_key, outbox.c.state == PENDING, outbox.c.next_at < until)
+            .values(next_at=until)
+        )
 
     async def move_chat(self, old_key: str, new_key: str) -> None:
         """Move waiting messages to the new chat of a group that became a supergroup, without the old chat's message
@@ -216,12 +214,12 @@ class OutboxTable(Repository):
             return bool((await connection.execute(said)).scalar_one())
 
     async def _set(self, message_id: int, *, counts: bool = True, **values: Any) -> None:
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(
-                sa.update(outbox)
-                .where(outbox.c.id == message_id, outbox.c.state == PENDING)
-                .values(updated_at=self._db.now(), attempts=outbox.c.attempts + int(counts), **values)
-            )
+        await self._execute(
+            sa.update(outbox)
+            .where(outbox.c.id == message_id, outbox.c.state == PENDING)
+            .values(updated_at=self._db.now(), attempts=outbox.c.attempts + int(counts), **values),
+            durable=True,
+        )
 
 
 def _firsts(without: Collection[int]) -> sa.Select[tuple[int]]:
@@ -257,8 +255,7 @@ class Cards(Repository):
         }
         new = self._db.insert(cards).values(subject=subject, subject_id=subject_id, **values)
         new = new.on_conflict_do_update(index_elements=["subject", "subject_id"], set_=values)
-        async with self._db.write() as connection:
-            await connection.execute(new)
+        await self._execute(new)
 
     async def get(self, subject: str, subject_id: str) -> CardRow | None:
         return await self._one(sa.and_(cards.c.subject == subject, cards.c.subject_id == subject_id))

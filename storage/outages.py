@@ -114,8 +114,7 @@ class Outages(Repository):
         return True
 
     async def forget(self, subject: str) -> None:
-        async with self._db.write() as connection:
-            await connection.execute(sa.delete(watched).where(watched.c.subject == subject))
+        await self._execute(sa.delete(watched).where(watched.c.subject == subject))
 
     async def signs(self, after: int) -> list[Sign]:
         """Return the evidence from runs in the events after this id, oldest first."""

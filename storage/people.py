@@ -134,9 +134,7 @@ class People(Repository):
         values = {name: list(value) or sa.null() for name, value in given.items() if value is not None}
         if not values:
             return await self.get(person_id) is not None
-        async with self._db.write() as connection:
-            done = await connection.execute(sa.update(people).where(people.c.id == person_id).values(**values))
-            return done.rowcount == 1
+        return await self._execute(sa.update(people).where(people.c.id == person_id).values(**values)) == 1
 
     async def restore(self, person: PersonRow) -> bool:
         """Put back a removed person. Return False if they are back already, or their id belongs to somebody else."""
@@ -151,8 +149,7 @@ class People(Repository):
             paired_at=person.paired_at,
             streams=person.streams,
         )
-        async with self._db.write() as connection:
-            return (await connection.execute(add.on_conflict_do_nothing())).rowcount == 1
+        return await self._execute(add.on_conflict_do_nothing()) == 1
 
     async def remove(self, person_id: int) -> bool:
         """Remove a person. Return whether they existed. Raises LookupError if it is the last owner."""
@@ -223,8 +220,7 @@ class People(Repository):
         drop = sa.delete(pairing_codes).where(
             pairing_codes.c.code_hash.startswith(code_id), pairing_codes.c.used_at.is_(None)
         )
-        async with self._db.write() as connection:
-            return (await connection.execute(drop)).rowcount > 0
+        return await self._execute(drop) > 0
 
     async def pair(self, code: str, *, telegram_id: int, name: str, lang: str = "zh") -> PersonRow | None:
         """Use a code in Telegram. Return the person with its role and limits, or None if there is no such code.
@@ -266,8 +262,7 @@ class People(Repository):
         drop = sa.delete(pairing_codes).where(
             pairing_codes.c.created_by == created_by, pairing_codes.c.used_at.is_(None)
         )
-        async with self._db.write() as connection:
-            return (await connection.execute(drop)).rowcount
+        return await self._execute(drop)
 
     @staticmethod
     async def _owners(connection: Any) -> int:
@@ -296,8 +291,7 @@ class Audit(Repository):
 
     async def failed(self, entry: int, detail: Mapping[str, Any]) -> None:
         """Replace an entry's detail, because what was allowed then failed."""
-        async with self._db.write() as connection:
-            await connection.execute(sa.update(audit).where(audit.c.id == entry).values(detail=dict(detail)))
+        await self._execute(sa.update(audit).where(audit.c.id == entry).values(detail=dict(detail)))
 
     async def done_by(self, actor: str, commands: Sequence[str]) -> list[AuditRow]:
         """Return this actor's last uses of these commands, newest first. Refused ones are left out."""

@@ -127,8 +127,7 @@ class Conversations(Repository):
     async def set_gate(self, key: str, gate: Mapping[str, Any] | None) -> None:
         value = sa.null() if gate is None else dict(gate)
         change = sa.update(planner_sessions).where(planner_sessions.c.key == key)
-        async with self._db.write(durable=True) as connection:
-            await connection.execute(change.values(gate=value, updated_at=self._db.now()))
+        await self._execute(change.values(gate=value, updated_at=self._db.now()), durable=True)
 
     async def forget(self, key: str) -> bool:
         """Delete a conversation with its items and the notes on earlier plans for the next one.
@@ -172,5 +171,4 @@ class Conversations(Repository):
         return item
 
     async def clear(self, key: str) -> None:
-        async with self._db.write() as connection:
-            await connection.execute(sa.delete(planner_items).where(planner_items.c.session_key == key))
+        await self._execute(sa.delete(planner_items).where(planner_items.c.session_key == key))

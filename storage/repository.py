@@ -103,11 +103,16 @@ class Repository:
         async with self._db.read() as connection:
             return (await connection.execute(statement, values)).scalar_one_or_none()
 
-    async def _changed(self, made: Callable[..., Row], change: sa.Executable, *, durable: bool) -> Row | None:
-        """Write one row, and return what ``made`` makes of the columns that ``change`` returns; None if there is none.
+    async def _execute(self, change: sa.Executable, *, durable: bool = False) -> int:
+        """Make a change in a transaction of its own. Return how many rows it has changed.
 
         durable: see ``Database.write``.
         """
+        async with self._db.write(durable=durable) as connection:
+            return (await connection.execute(change)).rowcount
+
+    async def _changed(self, made: Callable[..., Row], change: sa.Executable, *, durable: bool) -> Row | None:
+        """Write one row, and return what ``made`` makes of the columns that ``change`` returns; None if none."""
         async with self._db.write(durable=durable) as connection:
             row = (await connection.execute(change)).mappings().one_or_none()
         return None if row is None else made(**row)

@@ -136,8 +136,7 @@ class Retention(Repository):
             ids = list(dict.fromkeys(found))[:RUNS_A_BITE]
         if not ids:
             return 0
-        async with self._db.write() as connection:
-            return (await connection.execute(sa.delete(table).where(table.c.run_id.in_(ids)))).rowcount
+        return await self._execute(sa.delete(table).where(table.c.run_id.in_(ids)))
 
     async def trajectory_pictures(self, before: datetime) -> int:
         """Delete a batch of pictures that models were shown in runs that ended before. Each picture is independent."""

@@ -205,14 +205,13 @@ class Schedules(Repository):
     async def put_back(self, schedule_id: int) -> bool:
         """Undo ``remove``. Return False if it is gone for good or was never removed."""
         now = self._db.now()
-        async with self._db.write() as connection:
-            done = await connection.execute(
-                sa.update(schedules)
-                .where(schedules.c.id == schedule_id, schedules.c.removed_at >= now - REMOVED_KEPT)
-                .values(removed_at=None, last_planned_at=now)
-            )
+        done = await self._execute(
+            sa.update(schedules)
+            .where(schedules.c.id == schedule_id, schedules.c.removed_at >= now - REMOVED_KEPT)
+            .values(removed_at=None, last_planned_at=now)
+        )
         self._notify("schedules")
-        return done.rowcount == 1
+        return done == 1
 
     # Ticks ------------------------------------------------------------------------------------------------------------
 
@@ -278,6 +277,9 @@ class Schedules(Repository):
                 return TickResult(Tick.BUSY)
             await self._change(connection, row.id, {"queued_for": planned_at})
             return TickResult(Tick.QUEUED)
+        return await self._begin(connection, row, planned_at)
+
+    async def _begin(self, connection: AsyncConnection, row: ScheduleRow, planned_at: datetime) -> TickResult:
         run_id = await insert_run(connection, self._db, run_of(row, planned_at))
         return TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
 
@@ -304,8 +306,7 @@ class Schedules(Repository):
             await self._change(connection, schedule_id, {"queued_for": None})
             result = TickResult(Tick.QUIET)
             if not quiet:
-                run_id = await insert_run(connection, self._db, run_of(ScheduleRow(**row), planned_at))
-                result = TickResult(Tick.TAKEN) if run_id is None else TickResult(Tick.STARTED, run_id)
+                result = await self._begin(connection, ScheduleRow(**row), planned_at)
             if result.tick is not Tick.TAKEN:
                 await self._note(connection, schedule_id, planned_at, result)
         self._notify("runs", "events")
@@ -336,13 +337,12 @@ class Schedules(Repository):
         planned time is the run's.
         """
         newest = sa.func.coalesce(schedules.c.last_planned_at, schedules.c.created_at)
-        async with self._db.write() as connection:
-            done = await connection.execute(
-                sa.update(schedules)
-                .where(schedules.c.id == schedule_id, newest > since, _THERE)
-                .values(last_planned_at=since, queued_for=None)
-            )
-        return done.rowcount == 1
+        done = await self._execute(
+            sa.update(schedules)
+            .where(schedules.c.id == schedule_id, newest > since, _THERE)
+            .values(last_planned_at=since, queued_for=None)
+        )
+        return done == 1
 
     async def by_hand(self, schedule_id: int, run_id: str) -> None:
         """Record that a person has started a run of it."""
@@ -383,12 +383,9 @@ class Schedules(Repository):
         await append_event(connection, self._db, "", "schedule", told)
 
     async def _set(self, schedule_id: int, values: dict[str, Any]) -> bool:
-        async with self._db.write() as connection:
-            done = await connection.execute(
-                sa.update(schedules).where(schedules.c.id == schedule_id, _THERE).values(**values)
-            )
+        done = await self._execute(sa.update(schedules).where(schedules.c.id == schedule_id, _THERE).values(**values))
         self._notify("schedules")
-        return done.rowcount == 1
+        return done == 1
 
 
 def run_of(schedule: ScheduleRow, planned_at: datetime | None) -> NewRun:

@@ -253,8 +253,7 @@ class Webhooks(Repository):
         """Give a claimed message back, because its attempt was cancelled."""
         table, now = webhook_deliveries, self._db.now()
         mine = sa.and_(table.c.id == taken.id, table.c.attempts == taken.attempts, table.c.state == PENDING)
-        async with self._db.write() as connection:
-            await connection.execute(sa.update(table).where(mine).values(next_at=now, updated_at=now))
+        await self._execute(sa.update(table).where(mine).values(next_at=now, updated_at=now))
 
     async def _settle(self, connection: AsyncConnection, webhook_id: int, attempt: Attempt, now: datetime) -> bool:
         """Store the outcome of an attempt for its webhook, and for the messages that wait behind it.

@@ -84,7 +84,7 @@ class Worker:
         self._runs = Runs(db)
         self._leases = Leases(db, seconds=lease_seconds)
         self._work = work
-        self._owner = owner
+        self.owner = owner
         self._requests = StopRequests(db, seconds=watch_seconds)
         self.at_work_beside: set[str] = set()  # runs that this process does without an attempt: plans, MCP calls
         self.takers: dict[str, Taker] = {}  # by run
@@ -92,10 +92,6 @@ class Worker:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-
-    @property
-    def owner(self) -> str:
-        return self._owner
 
     @property
     def runs_at_work(self) -> list[str]:
@@ -106,10 +102,10 @@ class Worker:
 
         Call it at the start, with the executor's process lock held.
         """
-        ended = await self._runs.end_plans_of(self._owner, left=self._left)
+        ended = await self._runs.end_plans_of(self.owner, left=self._left)
         if ended:
             log.warning("plans.ended", run_ids=ended)
-        return await self._leases.take_back(self._owner)
+        return await self._leases.take_back(self.owner)
 
     def stop_now(self, run_id: str, reason: Reason = Reason.STOP) -> bool:
         """Stop an attempt of this process without waiting for the next query of its row.
@@ -210,7 +206,7 @@ class Worker:
         if self._closing or (self._may_begin is not None and not await self._may_begin(run)):
             await self._runs.requeue_attempt(run_id, attempt)
             return
-        row = await self._leases.acquire(run.serial, self._owner, run_id)
+        row = await self._leases.acquire(run.serial, self.owner, run_id)
         if row is None:
             await self._stand_back(run)
             return
