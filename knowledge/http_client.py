@@ -42,21 +42,13 @@ _MOST_PAUSES = 2  # at the service's request
 _LONGEST_MESSAGE = 200  # characters of a service's own words
 _SENTENCE_END = re.compile(r"[。！？!?；;\n]|[.](?=\s)")
 _CLAUSE_END = re.compile(r"[，,、\s]")
-_SAID: Mapping[type[KnowledgeError], str] = {
-    KnowledgeQuota: "The knowledge service refuses more for now",
-    KnowledgeAuth: "The knowledge service refused the token",
-    KnowledgeNotFound: "The knowledge service does not know the dataset",
-    KnowledgeNotReady: "The dataset cannot be asked yet",
-    KnowledgeUnreachable: "The knowledge service failed",
-    KnowledgeError: "The knowledge service refused the query",
-}
-KEYS: Mapping[type[KnowledgeError], str] = {  # of the texts of these errors
-    KnowledgeQuota: "knowledge_says_later",
-    KnowledgeAuth: "knowledge_says_token",
-    KnowledgeNotFound: "knowledge_says_dataset",
-    KnowledgeNotReady: "knowledge_says_not_yet",
-    KnowledgeUnreachable: "knowledge_says_failed",
-    KnowledgeError: "knowledge_says_no",
+SAID: Mapping[type[KnowledgeError], tuple[str, str]] = {  # in English, and the key of the text
+    KnowledgeQuota: ("The knowledge service refuses more for now", "knowledge_says_later"),
+    KnowledgeAuth: ("The knowledge service refused the token", "knowledge_says_token"),
+    KnowledgeNotFound: ("The knowledge service does not know the dataset", "knowledge_says_dataset"),
+    KnowledgeNotReady: ("The dataset cannot be asked yet", "knowledge_says_not_yet"),
+    KnowledgeUnreachable: ("The knowledge service failed", "knowledge_says_failed"),
+    KnowledgeError: ("The knowledge service refused the query", "knowledge_says_no"),
 }
 T = TypeVar("T")
 
@@ -221,13 +213,14 @@ class Endpoint:
                 base_url=self._names.base_url,
             )
         kind = problem.error or _of_status(status)
+        what, key = SAID[kind]
         if kind is KnowledgeUnreachable:
-            return self._unreachable(f"{_SAID[kind]}: {said}.", KEYS[kind], said=said)
+            return self._unreachable(f"{what}: {said}.", key, said=said)
         to_check = self._to_check(kind, page=page)
         return kind(
-            f"{_SAID[kind]}: {said}.",
+            f"{what}: {said}.",
             advice=f"Check {' and '.join(to_check)}." if to_check else None,
-            key=KEYS[kind],
+            key=key,
             said=said,
             names=Listed(to_check),
         )

@@ -129,14 +129,10 @@ class Sweeps(Repository):
 
     async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
         """Return the data that the last sweep of this list stored for the next one, or None."""
-        wanted = sa.select(sweep_lists.c.memory).where(
-            sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app
-        )
-        return await self._value(wanted)
+        return await self._value(sa.select(sweep_lists.c.memory).where(_at(sweep_lists, place)))
 
     async def marks(self, place: SweptApp) -> dict[str, MarkRow]:
         """Return the marks by contact."""
-        marked = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
         wanted = (
             sa.select(
                 contact_marks.c.contact,
@@ -151,18 +147,17 @@ class Sweeps(Repository):
                 runs.c.ended_at.label("run_ended_at"),
             )
             .select_from(contact_marks.outerjoin(runs, runs.c.id == contact_marks.c.run_id))
-            .where(marked)
+            .where(_at(contact_marks, place))
         )
         answered = (
             sa.select(replies.c.contact, sa.func.max(replies.c.updated_at).label("at"))
-            .where(replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == ReplyState.SENT)
+            .where(_at(replies, place), replies.c.state == ReplyState.SENT)
             .group_by(replies.c.contact)
         )
         asked = (
             sa.select(replies.c.contact)
             .join(runs, runs.c.id == replies.c.run_id)
-            .where(replies.c.serial == place.serial, replies.c.app == place.app, runs.c.status == WAITING)
-            .where(replies.c.state.in_(OPEN))
+            .where(_at(replies, place), replies.c.state.in_(OPEN), runs.c.status == WAITING)
         )
         async with self._db.read() as connection:
             at = {row.contact: row.at for row in await connection.execute(answered)}
@@ -202,12 +197,8 @@ class Sweeps(Repository):
         These are not groups, even if they look like one.
         """
         seen_to = sa.and_(runs.c.id == contact_marks.c.run_id, runs.c.status == SUCCEEDED)
-        marked = sa.select(contact_marks.c.contact).where(
-            contact_marks.c.serial == place.serial, contact_marks.c.app == place.app, sa.exists().where(seen_to)
-        )
-        answered = sa.select(replies.c.contact).where(
-            replies.c.serial == place.serial, replies.c.app == place.app, replies.c.state == ReplyState.SENT
-        )
+        marked = sa.select(contact_marks.c.contact).where(_at(contact_marks, place), sa.exists().where(seen_to))
+        answered = sa.select(replies.c.contact).where(_at(replies, place), replies.c.state == ReplyState.SENT)
         async with self._db.read() as connection:
             return list((await connection.execute(sa.union(marked, answered))).scalars())
 
@@ -217,13 +208,9 @@ class Sweeps(Repository):
         If a run of theirs is active or asks, that run handles it, and nothing is stored.
         """
         now = self._db.now()
-        of_contact = sa.and_(
-            contact_marks.c.serial == place.serial,
-            contact_marks.c.app == place.app,
-            contact_marks.c.contact == contact,
-        )
         going = sa.exists().where(runs.c.id == contact_marks.c.run_id, runs.c.status.in_(ACTIVE))
-        known = sa.select(contact_marks.c.state, going.label("going")).where(of_contact)
+        known = sa.select(contact_marks.c.state, going.label("going"))
+        known = known.where(_at(contact_marks, place), contact_marks.c.contact == contact)
         async with self._db.write(durable=True) as connection:
             mark = (await connection.execute(known)).one_or_none()
             if mark is not None and (mark.going or mark.state == state):
@@ -329,8 +316,7 @@ class Sweeps(Repository):
             "created_at": now,
         }
         await connection.execute(sa.insert(sweeps).values(**row))
-        of_place = sa.and_(sweep_lists.c.serial == place.serial, sweep_lists.c.app == place.app)
-        await connection.execute(sa.delete(sweep_lists).where(of_place))
+        await connection.execute(sa.delete(sweep_lists).where(_at(sweep_lists, place)))
         if new.memory is not None:
             kept = {"serial": place.serial, "app": place.app, "memory": dict(new.memory), "looked_at": now}
             await connection.execute(sa.insert(sweep_lists).values(**kept))
@@ -339,7 +325,7 @@ class Sweeps(Repository):
     async def _note(self, connection: AsyncConnection, new: NewSweep) -> None:
         """Store since when each contact waits, and who no longer does."""
         now, place = self._db.now(), new.place
-        of_place = sa.and_(contact_marks.c.serial == place.serial, contact_marks.c.app == place.app)
+        of_place = _at(contact_marks, place)
         waits = sa.select(contact_marks.c.contact).where(of_place, contact_marks.c.waiting_since.is_not(None))
         before = set((await connection.execute(waits)).scalars())
         for place_in_line, contact in enumerate(new.waiting):
@@ -350,6 +336,11 @@ class Sweeps(Repository):
         if over:
             done = sa.update(contact_marks).where(of_place, contact_marks.c.contact.in_(over))
             await connection.execute(done.values(state="", waiting_since=None))
+
+
+def _at(table: sa.Table, place: SweptApp) -> sa.ColumnElement[bool]:
+    """Match the rows of an app on a phone."""
+    return sa.and_(table.c.serial == place.serial, table.c.app == place.app)
 
 
 async def begin_run(connection: AsyncConnection, db: Database, place: SweptApp, one: NewSwept) -> str:

@@ -20,7 +20,7 @@ from agent_core.texts import load_texts, told
 from bot.channels.chat.cards import error_lines
 from bot.channels.chat.elsewhere import in_terminal
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
-from knowledge.http_client import KEYS
+from knowledge.http_client import SAID
 from tests.support.model_server import ScriptedModel
 from tests.support.model_server import Status as HttpStatus
 
@@ -148,7 +148,7 @@ def test_whatever_people_are_told_of_has_a_text_in_each_language_and_its_values(
                 elif None not in given and not placeholders(text) <= given.keys():
                     unfilled.append(f"{file}:{line} {value}: {placeholders(text) - given.keys()}")
     assert (without, unknown, unfilled) == ([], [], [])
-    assert [key for key in KEYS.values() for lang in LANGUAGES if not texts(lang).find(f"errors.{key}", "")] == []
+    assert [key for _, key in SAID.values() for lang in LANGUAGES if not texts(lang).find(f"errors.{key}", "")] == []
 
 
 def placeholders(text: str) -> set[str]:
