@@ -202,11 +202,6 @@ class OutboxTable(Repository):
     async def get(self, message_id: int) -> OutboxRow | None:
         return await self._first(OutboxRow, sa.select(outbox).where(outbox.c.id == message_id))
 
-    async def last_sent(self, ref: str) -> OutboxRow | None:
-        """Return the newest sent message about ``ref``, or None if there is none."""
-        sent = sa.select(outbox).where(outbox.c.ref == ref, outbox.c.state == SENT)
-        return await self._first(OutboxRow, sent.order_by(outbox.c.id.desc()).limit(1))
-
     async def is_said(self, ref: str) -> bool:
         """Tell whether a message about ``ref`` was sent or waits to be."""
         said = sa.select(sa.exists().where(outbox.c.ref == ref, outbox.c.state.in_([PENDING, SENT])))

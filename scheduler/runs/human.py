@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import structlog
-from pydantic import TypeAdapter
 
-from agent_core.apps.learnt import LearntApp
 from agent_core.devices.base import Device, Key
 from agent_core.errors import LeaseLost, PhonedeskError
 from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
@@ -25,8 +23,6 @@ from storage.engine import MISSED_SECONDS, Database
 from storage.events import Events
 from storage.questions import ANSWERED, EXPIRED, OPEN, QuestionRow, Questions
 from storage.signals import Waiter
-
-_LEARNT = TypeAdapter(LearntApp)
 
 log = structlog.get_logger(__name__)
 

@@ -151,12 +151,11 @@ async def not_found(db: Database, row: RunRow, details: Mapping[str, Any]) -> st
 
 async def looks_before(db: Database, row: RunRow) -> list[SweepRow]:
     """Return the looks of the sweeps that the same schedule began before this one, the newest first."""
-    before = [await Sweeps(db).get(run.id) for run in await _sweeps_before(db, row)]
-    return [looked for looked in before if looked is not None]
-
-
-async def _sweeps_before(db: Database, row: RunRow) -> Sequence[RunRow]:
-    return await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT) if row.schedule_id else ()
+    if not row.schedule_id:
+        return []
+    earlier = await Runs(db).find(schedule_id=row.schedule_id, before=row.id, limit=RECENT)
+    looks = [await Sweeps(db).get(run.id) for run in earlier]
+    return [looked for looked in looks if looked is not None]
 
 
 async def in_quiet_hours(db: Database, row: RunRow, now: datetime) -> bool:

@@ -200,7 +200,6 @@ def _next(text: str, place: int, *, after_at: bool, monthly: bool) -> Token | No
 
 
 _MORE = re.compile(rf"{_AND}|;")
-_JOINS = re.compile(r"的|在|于|从|由|自|之间|期间|at\b|on\b|the\b|of\b|from\b|between\b|@(?=\s|\d)")
 
 Got = tuple[Meaning, int] | None
 

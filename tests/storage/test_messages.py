@@ -147,7 +147,7 @@ async def test_of_edits_the_newest_wins(db: Database, clock: Clock) -> None:
     assert await outbox.due() == [], "a replaced message hands on its wait"
     clock.move(seconds=5)
     assert [(row.id, row.payload) for row in await outbox.due()] == [(last, {"step": 2})]
-    sent = await outbox.last_sent("run:1:card")
+    sent = await outbox.get(created)
     assert sent is not None
     assert sent.result == {"message_id": 77}
     await outbox.sent(first, {"message_id": 1})
