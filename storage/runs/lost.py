@@ -22,6 +22,7 @@ from storage.runs.rows import (
     expire_questions,
     is_asked,
     lock_parent,
+    over,
     settle_parent,
     tell_status,
 )
@@ -93,7 +94,7 @@ async def end_plan(
     done = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == run_id, runs.c.status == RUNNING, which, is_plan)
-        .values(status=outcome, ended_at=db.now(), hold=False)
+        .values(over(outcome, db.now()))
     )
     if done.rowcount != 1:
         return False
@@ -117,7 +118,7 @@ async def _end_parts(connection: AsyncConnection, db: Database, plan_id: str, le
     ended = await connection.execute(
         sa.update(runs)
         .where(its, runs.c.status != RUNNING)
-        .values(status=STOPPED, message=message, ended_at=db.now(), attempt_due_at=None, hold=False)
+        .values(over(STOPPED, db.now(), message=message))
         .returning(runs.c.id)
     )
     return sorted(ended.scalars())
@@ -149,19 +150,17 @@ async def put_back(
     if done.rowcount != 1:
         return False
     stopped = await connection.execute(
-        sa.update(runs)
-        .where(runs.c.id == run_id, runs.c.stop_requested)
-        .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False)
+        sa.update(runs).where(runs.c.id == run_id, runs.c.stop_requested).values(over(STOPPED, now))
     )
-    over = stopped.rowcount == 1
-    if left is not None and not over:
-        over = await _end_left_alone(connection, db, run_id, left)
-    if error is not None and not over:
-        over = await _give_up(connection, db, run_id, error, gave_up)
-    if over:
+    is_over = stopped.rowcount == 1
+    if left is not None and not is_over:
+        is_over = await _end_left_alone(connection, db, run_id, left)
+    if error is not None and not is_over:
+        is_over = await _give_up(connection, db, run_id, error, gave_up)
+    if is_over:
         await expire_questions(connection, run_id)
     await tell_status(connection, db, run_id, put_back=error)
-    if over:
+    if is_over:
         await settle_parent(connection, db, run_id)
     return True
 
@@ -216,10 +215,8 @@ async def _end_left_alone(connection: AsyncConnection, db: Database, run_id: str
 
 
 async def _fail(connection: AsyncConnection, db: Database, run_id: str, message: str) -> None:
-    failed = sa.update(runs).where(runs.c.id == run_id)
-    await connection.execute(
-        failed.values(status=FAILED, message=message, ended_at=db.now(), attempt_due_at=None, hold=False)
-    )
+    failed = over(FAILED, db.now(), message=message)
+    await connection.execute(sa.update(runs).where(runs.c.id == run_id).values(failed))
 
 
 async def free_phones(connection: AsyncConnection, run_id: str) -> None:

@@ -33,6 +33,7 @@ from storage.runs.rows import (
     is_sweep_at_work,
     lock_parent,
     make_due,
+    over,
     settle,
     settle_parent,
     stop_runs_of,
@@ -154,12 +155,7 @@ class Runs(Repository):
         now = self._db.now()
         statement = (
             sa.update(runs)
-            .where(
-                runs.c.id == run_id,
-                runs.c.attempt == attempt,
-                runs.c.attempt_due_at.is_not(None),
-                runs.c.status.in_((QUEUED, WAITING)),
-            )
+            .where(_is_due(run_id, attempt))
             .values(
                 status=RUNNING,
                 serial=serial,
@@ -180,17 +176,11 @@ class Runs(Repository):
 
         This is on the disk before the queue records that the old number is done; the queue never starts that one again.
         """
-        statement = (
-            sa.update(runs)
-            .where(
-                runs.c.id == run_id,
-                runs.c.attempt == attempt,
-                runs.c.status.in_((QUEUED, WAITING)),
-                runs.c.attempt_due_at.is_not(None),
-            )
-            .values(attempt=attempt + 1)
-        )
-        return await self._one(run_id, statement, durable=True)
+        statement = sa.update(runs).where(_is_due(run_id, attempt)).values(attempt=attempt + 1)
+        done = await self._execute(statement, durable=True) == 1
+        if done:
+            self._notify("runs", "events")
+        return done
 
     async def interrupt_attempt(
         self, run_id: str, attempt: int, *, error: str | None = None, gave_up: GaveUp = plain_words
@@ -225,9 +215,7 @@ class Runs(Repository):
             if done.rowcount != 1:
                 return False
             stopped = await connection.execute(
-                sa.update(runs)
-                .where(runs.c.id == run_id, runs.c.stop_requested)
-                .values(status=STOPPED, ended_at=now, hold=False)
+                sa.update(runs).where(runs.c.id == run_id, runs.c.stop_requested).values(over(STOPPED, now))
             )
             if stopped.rowcount:
                 await expire_questions(connection, run_id)
@@ -279,7 +267,7 @@ class Runs(Repository):
         statement = (
             sa.update(runs)
             .where(runs.c.id == run_id, runs.c.attempt == attempt, runs.c.status.in_(ACTIVE))
-            .values(status=_final(status), message=message, ended_at=self._db.now(), attempt_due_at=None, hold=False)
+            .values(over(_final(status), self._db.now(), message=message))
         )
         async with self._db.write(durable=True) as connection:
             await lock_parent(connection, run_id)
@@ -308,7 +296,7 @@ class Runs(Repository):
             at_once = await connection.execute(
                 sa.update(runs)
                 .where(runs.c.id == run_id, runs.c.status.in_((QUEUED, WAITING)), ~is_sweep_at_work(run_id))
-                .values(status=STOPPED, ended_at=now, attempt_due_at=None, hold=False, message="")
+                .values(over(STOPPED, now, message=""))
             )
             if at_once.rowcount:
                 stopped.append(run_id)
@@ -330,20 +318,16 @@ class Runs(Repository):
         An active attempt sees it and parks, a run in line leaves the line, and one that waits for a person does not
         continue with the answer.
         """
+        free = sa.and_(runs.c.status.in_(ACTIVE), runs.c.hold.is_(False), runs.c.stop_requested.is_(False))
         parked = sa.case((runs.c.status == RUNNING, RUNNING), else_=WAITING)
-        return await self._one(
-            run_id,
-            sa.update(runs)
-            .where(
-                runs.c.id == run_id,
-                runs.c.status.in_(ACTIVE),
-                runs.c.hold.is_(False),
-                runs.c.stop_requested.is_(False),
-            )
-            .values(hold=True, attempt_due_at=None, status=parked),
-            tell=True,
-            durable=True,
-        )
+        held = sa.update(runs).where(runs.c.id == run_id, free).values(hold=True, attempt_due_at=None, status=parked)
+        async with self._db.write(durable=True) as connection:
+            done = (await connection.execute(held)).rowcount == 1
+            if done:
+                await tell_status(connection, self._db, run_id)
+        if done:
+            self._notify("runs", "events")
+        return done
 
     async def take(self, run: RunRow, serial: str, host: str, *, alive_after: datetime) -> int | None:
         """Take a run's due attempt for a host and a phone. Return the attempt's number, or None if it cannot be taken.
@@ -357,10 +341,7 @@ class Runs(Repository):
         statement = (
             sa.update(runs)
             .where(
-                runs.c.id == run.id,
-                runs.c.attempt == run.attempt,
-                runs.c.status.in_((QUEUED, WAITING)),
-                runs.c.attempt_due_at.is_not(None),
+                _is_due(run.id, run.attempt),
                 runs.c.serial == run.serial,
                 sa.or_(~taken, runs.c.host.not_in(lives)),
             )
@@ -447,15 +428,6 @@ class Runs(Repository):
             self._notify("runs", "events")
         return revived
 
-    async def _one(self, run_id: str, statement: sa.Update, *, tell: bool = False, durable: bool = False) -> bool:
-        async with self._db.write(durable=durable) as connection:
-            done = (await connection.execute(statement)).rowcount == 1
-            if done and tell:
-                await tell_status(connection, self._db, run_id)
-        if done:
-            self._notify("runs", "events")
-        return done
-
 
 @lru_cache(maxsize=64)  # see ``storage.history``
 def _find(
@@ -473,6 +445,12 @@ def _find(
     if before:
         statement = statement.where(runs.c.id < before)
     return statement
+
+
+def _is_due(run_id: str, attempt: int) -> sa.ColumnElement[bool]:
+    """Match the run if this attempt of it is due and has not begun."""
+    due = sa.and_(runs.c.status.in_((QUEUED, WAITING)), runs.c.attempt_due_at.is_not(None))
+    return sa.and_(runs.c.id == run_id, runs.c.attempt == attempt, due)
 
 
 def _final(status: str) -> str:

@@ -158,6 +158,11 @@ async def tell_status(
     await append_event(connection, db, run_id, "status", {**row, **more})
 
 
+def over(status: object, now: datetime, **more: object) -> dict[str, object]:
+    """Return the columns of a run that ends now."""
+    return {"status": status, "ended_at": now, "attempt_due_at": None, "hold": False, **more}
+
+
 async def make_due(connection: AsyncConnection, run_id: str, now: datetime) -> bool:
     """Make the next attempt of a waiting run due, in an open transaction. A run on Hold waits for Resume."""
     statement = (
@@ -206,12 +211,7 @@ async def settle(connection: AsyncConnection, db: Database, sweep_id: str) -> bo
     done = await connection.execute(
         sa.update(runs)
         .where(runs.c.id == sweep_id, runs.c.status == WAITING)
-        .values(
-            status=sa.case((runs.c.stop_requested, STOPPED), else_=outcome),
-            ended_at=db.now(),
-            attempt_due_at=None,
-            hold=False,
-        )
+        .values(over(sa.case((runs.c.stop_requested, STOPPED), else_=outcome), db.now()))
     )
     if done.rowcount == 1:
         await tell_status(connection, db, sweep_id)
@@ -260,7 +260,7 @@ async def stop_runs_of(connection: AsyncConnection, db: Database, sweep_id: str,
     ended = await connection.execute(
         sa.update(runs)
         .where(its, runs.c.status != RUNNING)
-        .values(status=STOPPED, ended_at=db.now(), attempt_due_at=None, hold=False, message="")
+        .values(over(STOPPED, db.now(), message=""))
         .returning(runs.c.id)
     )
     return sorted(ended.scalars())
