@@ -137,8 +137,7 @@ class TopicTable(Repository):
     async def put(self, chat_id: str, serial: str, *, thread_id: str, name: str) -> TopicRow:
         """Store the topic of a phone as open, in place of an earlier one."""
         values = {"thread_id": thread_id, "name": name, "closed": False, "created_at": self._db.now()}
-        new = self._db.insert(topics).values(chat_id=chat_id, serial=serial, **values)
-        await self._execute(new.on_conflict_do_update(index_elements=["chat_id", "serial"], set_=values))
+        await self._execute(self._db.upsert(topics, values, chat_id=chat_id, serial=serial))
         return TopicRow(chat_id, serial, thread_id, name, closed=False, created_at=self._db.now())
 
     async def named(self, chat_id: str, serial: str, name: str) -> None:

@@ -138,7 +138,5 @@ class ChosenRows(Repository):
     async def put(self, serial: str, app: str, contact: str, row: RowMark) -> None:
         """Store ``row`` in place of an earlier choice."""
         values = {"data": row.model_dump(), "chosen_at": self._db.now()}
-        new = self._db.insert(chosen_rows).values(serial=serial, app=app, contact=contact, **values)
-        await self._execute(
-            new.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=values), durable=True
-        )
+        chosen = self._db.upsert(chosen_rows, values, serial=serial, app=app, contact=contact)
+        await self._execute(chosen, durable=True)

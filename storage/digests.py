@@ -70,10 +70,8 @@ class Digests(Repository):
             "person_id": person_id,
             "changed_at": since or now,
         }
-        new = self._db.insert(digest_chats).values(chat_key=chat_key, **values)
-        new = new.on_conflict_do_update(index_elements=["chat_key"], set_=values)
         async with self._db.write(durable=True) as connection:
-            await connection.execute(new)
+            await connection.execute(self._db.upsert(digest_chats, values, chat_key=chat_key))
             for kind in begins:
                 passed = self._db.insert(digests).values(
                     chat_key=chat_key, kind=kind, planned_at=now, state=BEFORE, created_at=now

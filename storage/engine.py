@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -347,6 +347,11 @@ class Database:
     def insert(self, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
         """Return an insert with ``on_conflict_do_nothing`` and ``on_conflict_do_update`` for this engine."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def upsert(self, table: sa.Table, values: Mapping[str, Any], **key: object) -> sqlite.Insert | postgresql.Insert:
+        """Return an insert of a row with this key and these values; if the key is there, its row gets the values."""
+        new = self.insert(table).values(**key, **values)
+        return new.on_conflict_do_update(index_elements=list(key), set_=dict(values))
 
     async def migrate(self) -> None:
         """Make the tables, or bring them to this release. One of several processes works, the others wait.

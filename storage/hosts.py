@@ -320,13 +320,11 @@ class Phones(Repository):
             if not serial:
                 serial = maker_serial if not known.get(maker_serial) else f"{maker_serial}-{hardware[-4:]}"
             now = self._db.now()
-            values = {"hardware": hardware, "seen_at": now}
-            new = self._db.insert(phones).values(serial=serial, **values)
-            await connection.execute(new.on_conflict_do_update(index_elements=["serial"], set_=values))
+            seen = {"hardware": hardware, "seen_at": now}
+            await connection.execute(self._db.upsert(phones, seen, serial=serial))
             if address:
-                its = {"serial": serial, "seen_at": now}
-                there = self._db.insert(phone_addresses).values(address=transport, **its)
-                await connection.execute(there.on_conflict_do_update(index_elements=["address"], set_=its))
+                there = {"serial": serial, "seen_at": now}
+                await connection.execute(self._db.upsert(phone_addresses, there, address=transport))
             if transport != serial:
                 await _known_as(connection, transport, serial)
         return serial

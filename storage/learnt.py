@@ -38,10 +38,8 @@ class LearntApps(Repository):
         """Store ``learnt``, replacing earlier facts about that version."""
         data = _DATA.dump_python(learnt, mode="json", exclude={"app", "version"})
         values = {"data": data, "learnt_at": self._db.now()}
-        new = self._db.insert(learnt_apps).values(serial=serial, app=learnt.app, version=learnt.version, **values)
-        await self._execute(
-            new.on_conflict_do_update(index_elements=["serial", "app", "version"], set_=values), durable=True
-        )
+        new = self._db.upsert(learnt_apps, values, serial=serial, app=learnt.app, version=learnt.version)
+        await self._execute(new, durable=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,7 @@ class AppLabels(Repository):
     async def put(self, serial: str, label: str, package: str) -> None:
         """Store the app that the label opened, replacing an earlier one."""
         values = {"package": package, "seen_at": self._db.now()}
-        new = self._db.insert(app_labels).values(serial=serial, label=label, **values)
-        await self._execute(new.on_conflict_do_update(index_elements=["serial", "label"], set_=values))
+        await self._execute(self._db.upsert(app_labels, values, serial=serial, label=label))
 
     async def all(self) -> list[AppLabel]:
         """Return everything that is remembered, by phone and label."""

@@ -193,10 +193,9 @@ class Clocks(Repository):
 
     async def beat(self, token: str) -> None:
         """Send a heartbeat for the clock with this token, and delete clocks that died."""
-        now = self._db.now()
-        mine = self._db.insert(clocks).values(token=token, heartbeat_at=now)
+        mine = self._db.upsert(clocks, {"heartbeat_at": self._db.now()}, token=token)
         async with self._db.write() as connection:
-            await connection.execute(mine.on_conflict_do_update(index_elements=["token"], set_={"heartbeat_at": now}))
+            await connection.execute(mine)
             await connection.execute(sa.delete(clocks).where(~self._alive()))
 
     async def end(self, token: str) -> None:

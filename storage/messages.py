@@ -248,9 +248,7 @@ class Cards(Repository):
             "message_id": message_id,
             "picture": picture,
         }
-        new = self._db.insert(cards).values(subject=subject, subject_id=subject_id, **values)
-        new = new.on_conflict_do_update(index_elements=["subject", "subject_id"], set_=values)
-        await self._execute(new)
+        await self._execute(self._db.upsert(cards, values, subject=subject, subject_id=subject_id))
 
     async def get(self, subject: str, subject_id: str) -> CardRow | None:
         return await self._one(sa.and_(cards.c.subject == subject, cards.c.subject_id == subject_id))

@@ -135,8 +135,7 @@ class Trajectories(Repository):
         """
         now = self._db.now()
         values = {"picture": digest, "data": zlib.compress(data.encode(), LEVEL), "created_at": now}
-        row = self._db.insert(trajectories).values(run_id=run_id, step=step, **values)
-        row = row.on_conflict_do_update(index_elements=["run_id", "step"], set_=values)
+        row = self._db.upsert(trajectories, values, run_id=run_id, step=step)
         async with self._db.write() as connection:
             await hold_turn(connection, run_id, self._attempt)
             if picture is not None:

@@ -359,7 +359,5 @@ async def begin_run(connection: AsyncConnection, db: Database, place: SweptApp, 
 async def _mark(
     connection: AsyncConnection, db: Database, place: SweptApp, contact: str, values: Mapping[str, Any]
 ) -> None:
-    row = {"serial": place.serial, "app": place.app, "contact": contact, **values}
-    statement = db.insert(contact_marks).values(**row)
-    statement = statement.on_conflict_do_update(index_elements=["serial", "app", "contact"], set_=dict(values))
-    await connection.execute(statement)
+    key = {"serial": place.serial, "app": place.app, "contact": contact}
+    await connection.execute(db.upsert(contact_marks, values, **key))

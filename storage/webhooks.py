@@ -325,8 +325,7 @@ class Webhooks(Repository):
     async def _begin_now(self, connection: AsyncConnection, webhook_id: int) -> None:
         """Set a webhook's position to the newest event."""
         newest: int | None = (await connection.execute(sa.select(sa.func.max(events.c.id)))).scalar_one()
-        begun = self._db.insert(consumers).values(consumer=_consumer(webhook_id), position=newest or 0)
-        begun = begun.on_conflict_do_update(index_elements=["consumer"], set_={"position": newest or 0})
+        begun = self._db.upsert(consumers, {"position": newest or 0}, consumer=_consumer(webhook_id))
         await connection.execute(begun)
 
     async def _put(
