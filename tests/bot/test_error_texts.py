@@ -103,7 +103,7 @@ HANDED_ON = {  # what another error has said already
     ("bot/tools/eval/suite.py", "PhonedeskError"),
     ("bot/app/settings/loading.py", "ConfigInvalid"),
     ("scheduler/runs/human.py", "LeaseLost"),
-    ("knowledge/importing/plan.py", "InputRejected"),
+    ("knowledge/importing/planner.py", "InputRejected"),
     ("agent_core/devices/wda/client.py", "WdaRefusal"),  # it has its key itself
 }
 

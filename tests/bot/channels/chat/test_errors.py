@@ -57,7 +57,7 @@ def test_what_a_person_wrote_is_refused_in_their_language() -> None:
     known = {key.removeprefix("errors.") for lang in LANGUAGES for key in catalogue(lang) if key.startswith("errors.")}
     # Handed on as it came; and what is caught where a plan is made, and told of its row.
     unknown = {key for key in keys if not any(re.fullmatch(key, one) for one in known)}
-    assert unknown <= {where for where in keys if where.startswith(("tasks.py:", "plan.py:"))}
+    assert unknown <= {where for where in keys if where.startswith(("tasks.py:", "planner.py:"))}
     assert len(keys) > 15
 
 
