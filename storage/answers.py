@@ -15,7 +15,7 @@ from agent_core.ports import AnswerEvent, Record
 from storage.events import append_event
 from storage.ids import AlreadyMade, remember
 from storage.leases import hold_turn
-from storage.repository import Repository
+from storage.repository import Repository, page_of
 from storage.runs.rows import FINAL
 from storage.tables import answers, events, runs
 
@@ -115,19 +115,6 @@ class AnswerFilter:
 
 
 ALL = AnswerFilter()
-
-
-def page_of(
-    log: sa.Select[Any], number: sa.ColumnElement[int], before: int | None, after: int | None, limit: int
-) -> sa.Select[Any]:
-    """Return a page of a log, the newest first: all of it, or what is older than ``before``.
-
-    after: the ``limit`` rows that follow this number instead, the oldest first.
-    """
-    page = log.limit(limit)
-    if before is not None:
-        page = page.where(number < before)
-    return page.order_by(number.desc()) if after is None else page.where(number > after).order_by(number)
 
 
 @lru_cache(maxsize=64)  # see ``storage.history``

@@ -14,9 +14,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent_core.session import WAITS_ELSEWHERE
-from storage.answers import SENT, page_of
+from storage.answers import SENT
 from storage.questions import OPEN
-from storage.repository import Repository
+from storage.repository import Repository, page_of
 from storage.runs import FAILED, QUEUED, RUNNING, STOPPED, SUCCEEDED, WAITING, RunRow
 from storage.runs.rows import LISTED
 from storage.tables import answers, questions, runs, sweeps

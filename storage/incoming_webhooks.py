@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -12,13 +12,13 @@ from sqlalchemy.exc import IntegrityError
 from storage.api_keys import NameTaken
 from storage.repository import Repository
 from storage.tables import incoming_webhooks
-from storage.webhooks import OVERLAP
+from storage.webhooks import OVERLAP, SigningRow
 
 RUN, ANSWER = "run", "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingRow:
+class IncomingRow(SigningRow):
     """An incoming webhook. ``may``: RUN or ANSWER. ``serials``: the phones that it may use, None for all."""
 
     id: int
@@ -26,16 +26,8 @@ class IncomingRow:
     may: str
     serials: Sequence[str] | None
     lang: str
-    secret: str = field(repr=False)
-    old_secret: str = field(repr=False)
-    old_until: datetime | None
     created_by: str
     created_at: datetime
-
-    def secrets(self, now: datetime) -> tuple[str, ...]:
-        """Return the secrets by which a message may be signed now."""
-        old = self.old_secret if self.old_until is not None and now < self.old_until else ""
-        return (self.secret, old) if old else (self.secret,)
 
 
 _ALL = sa.select(incoming_webhooks).order_by(incoming_webhooks.c.id)  # built once, see ``storage.history``

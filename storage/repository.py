@@ -116,3 +116,16 @@ class Repository:
         async with self._db.write(durable=durable) as connection:
             row = (await connection.execute(change)).mappings().one_or_none()
         return None if row is None else made(**row)
+
+
+def page_of(
+    log: sa.Select[Any], number: sa.ColumnElement[int], before: int | None, after: int | None, limit: int
+) -> sa.Select[Any]:
+    """Return a page of a log, the newest first: all of it, or what is older than ``before``.
+
+    after: the ``limit`` rows that follow this number instead, the oldest first.
+    """
+    page = log.limit(limit)
+    if before is not None:
+        page = page.where(number < before)
+    return page.order_by(number.desc()) if after is None else page.where(number > after).order_by(number)

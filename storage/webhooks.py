@@ -32,24 +32,30 @@ WAITED = "no message before it got through within a day"
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookRow:
-    """A webhook. ``kinds``: of the events that it is sent. ``failures``: failed attempts in a row."""
+class SigningRow:
+    """The secrets of a webhook. ``old_secret``: is valid, too, until ``old_until``."""
 
-    id: int
-    url: str
-    kinds: Sequence[str]
     secret: str = field(repr=False)
     old_secret: str = field(repr=False)
     old_until: datetime | None
-    failures: int
-    disabled_at: datetime | None
-    created_by: str
-    created_at: datetime
 
     def secrets(self, now: datetime) -> tuple[str, ...]:
         """Return the secrets that sign a message now, the newest first."""
         old = self.old_secret if self.old_until is not None and now < self.old_until else ""
         return (self.secret, old) if old else (self.secret,)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRow(SigningRow):
+    """A webhook. ``kinds``: of the events that it is sent. ``failures``: failed attempts in a row."""
+
+    id: int
+    url: str
+    kinds: Sequence[str]
+    failures: int
+    disabled_at: datetime | None
+    created_by: str
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ PUBLIC = "93.184.215.14"
 
 
 def row_of(url: str, secret: str = "") -> WebhookRow:
-    return WebhookRow(1, url, ["question"], secret or new_secret(), "", None, 0, None, "", NOW)
+    return WebhookRow(secret or new_secret(), "", None, 1, url, ["question"], 0, None, "", NOW)
 
 
 def message() -> DeliveryRow:

@@ -310,7 +310,7 @@ def test_no_secret_is_shown_by_a_row() -> None:
     from storage.webhooks import WebhookRow
 
     now = datetime(2026, 11, 24)  # noqa: DTZ001 - any
-    assert "whsec_" not in repr(WebhookRow(1, "u", [], "whsec_1", "whsec_2", None, 0, None, "", now))
+    assert "whsec_" not in repr(WebhookRow("whsec_1", "whsec_2", None, 1, "u", [], 0, None, "", now))
 
 
 def test_every_kind_of_event_that_is_written_can_be_sent_and_is_described() -> None:
