@@ -76,8 +76,7 @@ class GaugeReader(Repository):
         wanted = sa.select(answers.c.provenance, answers.c.state, sa.func.count()).group_by(
             answers.c.provenance, answers.c.state
         )
-        async with self._db.read() as connection:
-            return {(origin, state): count for origin, state, count in await connection.execute(wanted)}
+        return {(origin, state): count for origin, state, count in await self._read(wanted)}
 
     async def _phones(self, connection: AsyncConnection) -> Mapping[str, int]:
         """Return the number of phones by state.

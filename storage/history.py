@@ -163,21 +163,18 @@ class History(Repository):
 
     async def schedules_of(self, run_ids: Sequence[str]) -> Mapping[str, int]:
         """Return the number of the schedule, by run id, of those of these runs that a schedule or its sweep started."""
-        async with self._db.read() as connection:
-            rows = (await connection.execute(_SCHEDULES, {"run_ids": run_ids})).all()
+        rows = await self._read(_SCHEDULES, {"run_ids": run_ids})
         return {row.id: row.schedule_id for row in rows if row.schedule_id is not None}
 
     async def sessions_left_elsewhere(self, run_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the sessions (JSON text), by run id, of those of these runs that left a customer to another run."""
-        async with self._db.read() as connection:
-            return {row.id: row.session for row in await connection.execute(_ELSEWHERE, {"run_ids": run_ids})}
+        return {row.id: row.session for row in await self._read(_ELSEWHERE, {"run_ids": run_ids})}
 
     async def sent_by(self, run_ids: Sequence[str]) -> Mapping[str, tuple[SentText, ...]]:
         """Return the texts that each of these runs has sent, oldest first. Runs that sent nothing are left out."""
         sent: dict[str, tuple[SentText, ...]] = {}
-        async with self._db.read() as connection:
-            for row in await connection.execute(_SENT_BY, {"run_ids": run_ids}):
-                sent[row.run_id] = (*sent.get(row.run_id, ()), SentText(row.contact, row.sent))
+        for row in await self._read(_SENT_BY, {"run_ids": run_ids}):
+            sent[row.run_id] = (*sent.get(row.run_id, ()), SentText(row.contact, row.sent))
         return sent
 
 

@@ -263,8 +263,7 @@ class Phones(Repository):
 
     async def models(self) -> dict[str, str]:
         """Return the model of each phone that was seen, by serial; "" if unknown."""
-        async with self._db.read() as connection:
-            return {row.serial: row.model for row in await connection.execute(_MODELS)}
+        return {row.serial: row.model for row in await self._read(_MODELS)}
 
     async def saw(self, models: Mapping[str, str]) -> None:
         """Store the attached phones. A model that is unknown ("": the phone denies access) stays as it was."""
@@ -277,8 +276,7 @@ class Phones(Repository):
 
     async def addresses(self) -> dict[str, str]:
         """Return the serial of the phone that was last reached at each network address, newest addresses last."""
-        async with self._db.read() as connection:
-            return {row.address: row.serial for row in await connection.execute(_ADDRESSES)}
+        return {row.address: row.serial for row in await self._read(_ADDRESSES)}
 
     async def maker_serial_at(self, address: str) -> str:
         """Return the maker's serial of the phone that was last reached at this address, "" if it has none."""

@@ -30,9 +30,7 @@ class LearntApps(Repository):
 
     async def all(self) -> dict[tuple[str, str, str], LearntApp]:
         """Return everything that was learnt, by phone, app and version."""
-        async with self._db.read() as connection:
-            found = await connection.execute(sa.select(learnt_apps))
-            return {(row.serial, row.app, row.version): _learnt(row) for row in found}
+        return {(row.serial, row.app, row.version): _learnt(row) for row in await self._read(sa.select(learnt_apps))}
 
     async def put(self, serial: str, learnt: LearntApp) -> None:
         """Store ``learnt``, replacing earlier facts about that version."""

@@ -148,8 +148,7 @@ class Leases(Repository):
     async def last_used(self) -> dict[str, datetime]:
         """Return when each phone was last taken, by serial. Phones that never were are left out."""
         used = sa.select(leases.c.serial, leases.c.acquired_at).where(leases.c.acquired_at.is_not(None))
-        async with self._db.read() as connection:
-            return {row.serial: row.acquired_at for row in await connection.execute(used)}
+        return {row.serial: row.acquired_at for row in await self._read(used)}
 
     async def _change(self, lease: LeaseRow, *conditions: sa.ColumnElement[bool], **values: Any) -> bool:
         """Change the lease if it is still the holder's.

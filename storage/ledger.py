@@ -149,8 +149,7 @@ class StoredLedger(Repository):
         """Return phone, app and version of all that ``version_known`` is true of."""
         columns = replies.c.serial, replies.c.app, replies.c.app_version
         statement = sa.select(*columns).where(replies.c.state == ReplyState.SENT.value).distinct()
-        async with self._db.read() as connection:
-            return frozenset((serial, app, version) for serial, app, version in await connection.execute(statement))
+        return frozenset((serial, app, version) for serial, app, version in await self._read(statement))
 
     async def learnt(self, serial: str, app: str, version: str) -> LearntApp | None:
         return await LearntApps(self._db).get(serial, app, version)
@@ -206,8 +205,7 @@ class StoredLedger(Repository):
         wanted = sa.select(replies.c.run_id, replies.c.contact).where(
             replies.c.run_id.in_(list(run_ids)), replies.c.state.in_(NOT_ANSWERED)
         )
-        async with self._db.read() as connection:
-            return {row.run_id: row.contact for row in await connection.execute(wanted)}
+        return {row.run_id: row.contact for row in await self._read(wanted)}
 
     async def left_by_stop(self, serial: str, app: str, *, since: datetime) -> list[str]:
         """Return the contacts whose question was left open by a run that was stopped after ``since``.

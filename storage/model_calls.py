@@ -147,8 +147,7 @@ class Trajectories(Repository):
     async def of(self, run_id: str) -> list[TrajectoryRow]:
         """Return the run's requests in the order of its steps."""
         statement = sa.select(trajectories).where(trajectories.c.run_id == run_id).order_by(trajectories.c.step)
-        async with self._db.read() as connection:
-            rows = (await connection.execute(statement)).all()
+        rows = await self._read(statement)
         return [
             TrajectoryRow(row.step, zlib.decompress(row.data).decode(), row.picture, row.created_at, len(row.data))
             for row in rows

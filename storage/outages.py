@@ -126,11 +126,10 @@ class Outages(Repository):
             .where(events.c.id > after, sa.or_(replied, failed))
             .order_by(events.c.id)
         )
-        async with self._db.read() as connection:
-            return [
-                Sign(row.id, row.created_at, "" if row.kind == "step" else str(row.error_kind))
-                for row in await connection.execute(wanted)
-            ]
+        return [
+            Sign(row.id, row.created_at, "" if row.kind == "step" else str(row.error_kind))
+            for row in await self._read(wanted)
+        ]
 
     @staticmethod
     def _locked(subject: str) -> sa.Select[tuple[object, ...]]:

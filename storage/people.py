@@ -315,8 +315,7 @@ class Audit(Repository):
             .subquery()
         )
         wanted = sa.select(audit.c.actor, audit.c.at).join(newest, newest.c.id == audit.c.id)
-        async with self._db.read() as connection:
-            return {row.actor: row.at for row in await connection.execute(wanted)}
+        return {row.actor: row.at for row in await self._read(wanted)}
 
     async def last(self, limit: int = 100, *, before: int = 0) -> list[AuditRow]:
         """Return the last entries, newest first. ``before``: only those before the entry with this id, unless 0."""

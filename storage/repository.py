@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -97,6 +97,11 @@ class Repository:
         """Read rows, and return what ``made`` makes of the columns of each."""
         async with self._db.read() as connection:
             return [made(**row) for row in (await connection.execute(statement, values)).mappings()]
+
+    async def _read(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Sequence[sa.Row[Any]]:
+        """Read rows, and return them as they are."""
+        async with self._db.read() as connection:
+            return (await connection.execute(statement, values)).all()
 
     async def _value(self, statement: sa.Select[T], values: Mapping[str, Any] | None = None) -> T | None:
         """Read the only value that a statement finds, and return it; None if none."""

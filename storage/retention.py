@@ -111,8 +111,7 @@ class Retention(Repository):
         old = sa.select(events.c.id, events.c.picture_id).where(
             events.c.created_at < before, events.c.run_id.not_in(_GOING)
         )
-        async with self._db.read() as connection:
-            rows = (await connection.execute(old.order_by(events.c.created_at).limit(self._bite))).all()
+        rows = await self._read(old.order_by(events.c.created_at).limit(self._bite))
         if not rows:
             return 0
         shown = [row.picture_id for row in rows if row.picture_id is not None]

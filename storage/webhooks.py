@@ -325,8 +325,7 @@ class Webhooks(Repository):
         wanted = sa.select(table.c.webhook_id, table.c.state, sa.func.count()).group_by(
             table.c.webhook_id, table.c.state
         )
-        async with self._db.read() as connection:
-            return {(hook, state): count for hook, state, count in await connection.execute(wanted)}
+        return {(hook, state): count for hook, state, count in await self._read(wanted)}
 
     async def _begin_now(self, connection: AsyncConnection, webhook_id: int) -> None:
         """Set a webhook's position to the newest event."""

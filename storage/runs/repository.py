@@ -144,8 +144,7 @@ class Runs(Repository):
         asked = sa.select(runs.c.id, runs.c.stop_requested, runs.c.hold).where(
             runs.c.id.in_(run_ids), sa.or_(runs.c.stop_requested, runs.c.hold)
         )
-        async with self._db.read() as connection:
-            return {row.id: (row.stop_requested, row.hold) for row in await connection.execute(asked)}
+        return {row.id: (row.stop_requested, row.hold) for row in await self._read(asked)}
 
     async def begin_attempt(self, run_id: str, attempt: int, *, serial: str) -> RunRow | None:
         """Begin a due attempt on ``serial``. Return the run, or None if it is not the attempt's turn.
