@@ -115,7 +115,7 @@ class AlertWatch(Periodic):
         *,
         phones: Callable[[], Awaitable[PhonesSeen]],
         probes: Mapping[str, Probe],
-        batteries: Callable[[], Awaitable[Mapping[str, Battery]]] | None = None,
+        batteries: Callable[[], Awaitable[Mapping[str, Battery]]],
     ) -> None:
         super().__init__("alert-watch", self.once, LOOK_SECONDS)
         self._db = db
@@ -159,7 +159,7 @@ class AlertWatch(Periodic):
         """
         now = self._db.now()
         read = self._batteries_at
-        if self._batteries is None or (read is not None and now - read < timedelta(seconds=BATTERY_SECONDS)):
+        if read is not None and now - read < timedelta(seconds=BATTERY_SECONDS):
             return
         self._batteries_at = now
         for serial, battery in (await self._batteries()).items():
