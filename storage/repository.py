@@ -98,7 +98,9 @@ class Repository:
         async with self._db.read() as connection:
             return [made(**row) for row in (await connection.execute(statement, values)).mappings()]
 
-    async def _read(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Sequence[sa.Row[Any]]:
+    async def _read(
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> Sequence[sa.Row[*tuple[Any, ...]]]:
         """Read rows, and return them as they are."""
         async with self._db.read() as connection:
             return (await connection.execute(statement, values)).all()
