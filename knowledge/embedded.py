@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -401,7 +402,7 @@ def _indexed(entry: Entry, forms: Forms | None = None) -> dict[str, Any]:
 
 def _entry(row: EntryRow) -> Entry:
     """Convert a row without checks: it was checked when it came in, and an earlier release may have allowed more."""
-    return Entry.model_construct(**{name: getattr(row, name) for name in EntryRow.__slots__})
+    return Entry.model_construct(**{field.name: getattr(row, field.name) for field in fields(row)})
 
 
 def _score(query: str, row: EntryRow) -> float:

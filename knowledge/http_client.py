@@ -76,7 +76,7 @@ class Endpoint:
 
     timeout: seconds for a call with all its tries.
     secrets: are removed from every message.
-    find_problem: takes the HTTP status and the JSON of an answer (None if there is none).
+    find_problem: takes the HTTP status and the JSON of an answer (None if there is none); returns its problem, or None.
     proxy: decides how the host is reached; raises ConfigInvalid if it names a proxy that is none.
     """
 

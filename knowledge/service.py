@@ -33,8 +33,9 @@ _SCORE_OF_ANOTHER_MEASURE = 1.01  # some services round 1 up
 
 
 class RemoteKnowledge(ABC):
-    """A knowledge service over HTTP. A record is sure from ``min_score`` (0–1) on, and without a score only if it is 0.
+    """A knowledge service over HTTP.
 
+    A record is sure from ``min_score`` (0–1) on. One without a score is sure only if ``min_score`` is 0.
     Connections are opened by the first call and closed by ``close``.
 
     timeout: seconds for a call with all its tries.
@@ -78,9 +79,9 @@ class RemoteKnowledge(ABC):
         await self._endpoint.close()
 
     async def retrieve(self, query: str) -> Sequence[Record]:
-        """Return the records for ``query``, which is cut if it is long, best first; empty if none has a text.
+        """Return the records for ``query`` in the service's order; empty if none has a text. A long query is cut.
 
-        Raises KnowledgeError if the service could not be asked, after the retries of the table.
+        Raises KnowledgeError if the service could not be asked, after the retries of ``agent_core.retry``.
         """
         if not query.strip():
             return ()
@@ -89,7 +90,10 @@ class RemoteKnowledge(ABC):
 
     @abstractmethod
     def _address(self, base_url: str, dataset_id: str, names: Names) -> str:
-        """Return the address of the call. Raises ConfigMissing if the service needs a dataset and there is none."""
+        """Return the address of the call. Called first: it also keeps what ``_headers`` and ``_request`` need.
+
+        Raises ConfigMissing if the service needs a dataset and there is none.
+        """
 
     def _headers(self, token: str, names: Names) -> tuple[Mapping[str, str], Sequence[str]]:
         """Return the headers, and the secrets in them. ``token``: with or without Bearer before it; "" for none."""

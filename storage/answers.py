@@ -200,7 +200,7 @@ class Answers(Repository):
             return True
 
     async def get(self, answer_id: int) -> AnswerRow | None:
-        return await self._first(AnswerRow, sa.select(answers).where(answers.c.id == answer_id))
+        return await self._only(AnswerRow, sa.select(answers).where(answers.c.id == answer_id))
 
     async def find(
         self,

@@ -124,7 +124,7 @@ class TopicRow:
 
 
 class TopicTable(Repository):
-    """The table of topics."""
+    """The topic of each phone in a chat that is a forum, by the chat's own ids."""
 
     async def of(self, chat_id: str, serial: str) -> TopicRow | None:
         """Return the topic of a phone, or None if it has none."""
@@ -154,7 +154,7 @@ class TopicTable(Repository):
         await self._execute(sa.update(topics).where(condition).values(**values))
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> TopicRow | None:
-        return await self._first(TopicRow, sa.select(topics).where(condition).limit(1))
+        return await self._only(TopicRow, sa.select(topics).where(condition).limit(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ _SHOWN = [column for column in chat_messages.c if column.name not in ("files", "
 
 
 class ChatMessages(Repository):
-    """The table of messages in the console's chats."""
+    """The messages of the console's chats, which no server of somebody else keeps."""
 
     async def add(
         self,
@@ -234,7 +234,7 @@ class ChatMessages(Repository):
 
     async def get(self, chat_id: str, message_id: int) -> ChatMessageRow | None:
         """Return a message of this chat; None if it has none with this id."""
-        return await self._first(ChatMessageRow, sa.select(*_SHOWN).where(self._is(chat_id, message_id)))
+        return await self._only(ChatMessageRow, sa.select(*_SHOWN).where(self._is(chat_id, message_id)))
 
     async def files(self, chat_id: str, message_id: int) -> Sequence[str]:
         """Return the files of a message, in base64; none if this chat has no such message."""

@@ -103,14 +103,14 @@ class Contacts(Repository):
             .order_by(contacts.c.serial == "")
             .limit(1)
         )
-        return await self._first(ContactRow, statement)
+        return await self._only(ContactRow, statement)
 
     async def get(self, app: str, name: str, serial: str = "") -> ContactRow | None:
         """Return the row with exactly this serial, or None if there is none."""
         statement = sa.select(contacts).where(
             contacts.c.app == app, contacts.c.name == name, contacts.c.serial == serial
         )
-        return await self._first(ContactRow, statement)
+        return await self._only(ContactRow, statement)
 
     async def all(self, *, app: str = "", text: str = "", tag: str = "") -> list[ContactRow]:
         """Return contacts by app and name. ``text``: words in name, number or note."""

@@ -44,7 +44,7 @@ class Digests(Repository):
         return await self._rows(DigestChatRow, sa.select(digest_chats).order_by(digest_chats.c.chat_key))
 
     async def chat(self, chat_key: str) -> DigestChatRow | None:
-        return await self._first(DigestChatRow, sa.select(digest_chats).where(digest_chats.c.chat_key == chat_key))
+        return await self._only(DigestChatRow, sa.select(digest_chats).where(digest_chats.c.chat_key == chat_key))
 
     async def set_chat(
         self,

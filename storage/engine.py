@@ -349,7 +349,10 @@ class Database:
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def upsert(self, table: sa.Table, values: Mapping[str, Any], **key: object) -> sqlite.Insert | postgresql.Insert:
-        """Return an insert of a row with this key and these values; if the key is there, its row gets the values."""
+        """Return an insert of a row with this key and these values; if the key is there, its row gets the values.
+
+        key: all columns of a unique index. values: at least one.
+        """
         new = self.insert(table).values(**key, **values)
         return new.on_conflict_do_update(index_elements=list(key), set_=dict(values))
 

@@ -125,7 +125,7 @@ class Hosts(Repository):
     async def beat(self, name: str, token: str) -> bool:
         """Send a heartbeat. Return False if another process has the name now."""
         change = sa.update(hosts).where(hosts.c.name == name, hosts.c.token == token)
-        async with self._db.write() as connection:  # which may take a while to begin
+        async with self._db.write() as connection:  # it may take a while to begin: the time is read inside
             return (await connection.execute(change.values(heartbeat_at=self._db.now()))).rowcount == 1
 
     async def set_state(self, name: str, token: str, state: str) -> None:

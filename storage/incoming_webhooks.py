@@ -12,13 +12,13 @@ from sqlalchemy.exc import IntegrityError
 from storage.api_keys import NameTaken
 from storage.repository import Repository
 from storage.tables import incoming_webhooks
-from storage.webhooks import OVERLAP, SigningRow
+from storage.webhooks import OVERLAP, SigningSecrets
 
 RUN, ANSWER = "run", "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingRow(SigningRow):
+class IncomingRow(SigningSecrets):
     """An incoming webhook. ``may``: RUN or ANSWER. ``serials``: the phones that it may use, None for all."""
 
     id: int
@@ -60,7 +60,7 @@ class IncomingWebhooks(Repository):
         return await self._rows(IncomingRow, _ALL)
 
     async def get(self, name: str) -> IncomingRow | None:
-        return await self._first(IncomingRow, sa.select(incoming_webhooks).where(incoming_webhooks.c.name == name))
+        return await self._only(IncomingRow, sa.select(incoming_webhooks).where(incoming_webhooks.c.name == name))
 
     async def rotate(self, name: str, secret: str) -> IncomingRow | None:
         """Give a webhook a new secret; the previous one is valid for OVERLAP. Return None if there is no such name."""

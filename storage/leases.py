@@ -138,7 +138,7 @@ class Leases(Repository):
             return list((await connection.execute(free)).scalars())
 
     async def get(self, serial: str) -> LeaseRow | None:
-        return await self._first(LeaseRow, sa.select(leases).where(leases.c.serial == serial))
+        return await self._only(LeaseRow, sa.select(leases).where(leases.c.serial == serial))
 
     async def held(self) -> list[LeaseRow]:
         """Return the leases with a fresh heartbeat."""

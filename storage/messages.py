@@ -66,7 +66,7 @@ class InboxTable(Repository):
         return await self._rows(InboxRow, statement)
 
     async def get(self, update_id: int) -> InboxRow | None:
-        return await self._first(InboxRow, sa.select(inbox).where(inbox.c.update_id == update_id))
+        return await self._only(InboxRow, sa.select(inbox).where(inbox.c.update_id == update_id))
 
     async def begun(self, update_id: int) -> None:
         """Count a try before it is made, so that a try that crashes the process is counted too."""
@@ -200,7 +200,7 @@ class OutboxTable(Repository):
                 )
 
     async def get(self, message_id: int) -> OutboxRow | None:
-        return await self._first(OutboxRow, sa.select(outbox).where(outbox.c.id == message_id))
+        return await self._only(OutboxRow, sa.select(outbox).where(outbox.c.id == message_id))
 
     async def is_said(self, ref: str) -> bool:
         """Tell whether a message about ``ref`` was sent or waits to be."""
@@ -265,4 +265,4 @@ class Cards(Repository):
         )
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> CardRow | None:
-        return await self._first(CardRow, sa.select(cards).where(condition).limit(1))
+        return await self._only(CardRow, sa.select(cards).where(condition).limit(1))

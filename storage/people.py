@@ -273,7 +273,7 @@ class People(Repository):
         return len((await connection.execute(owners)).all())
 
     async def _one(self, condition: sa.ColumnElement[bool]) -> PersonRow | None:
-        return await self._first(PersonRow, sa.select(people).where(condition))
+        return await self._only(PersonRow, sa.select(people).where(condition))
 
 
 class Audit(Repository):

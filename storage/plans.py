@@ -113,7 +113,7 @@ class Conversations(Repository):
 
     async def get(self, key: str) -> ConversationRow | None:
         wanted = sa.select(planner_sessions.c.key, planner_sessions.c.gate).where(planner_sessions.c.key == key)
-        return await self._first(ConversationRow, wanted)
+        return await self._only(ConversationRow, wanted)
 
     async def open(self, key: str) -> ConversationRow:
         """Return the conversation, which is made if it does not exist."""

@@ -83,10 +83,13 @@ class Repository:
         for subject in subjects:
             self._db.signal(subject).notify()
 
-    async def _first(
+    async def _only(
         self, made: Callable[..., Row], statement: sa.Executable, values: Mapping[str, Any] | None = None
     ) -> Row | None:
-        """Read the only row that a statement finds, and return what ``made`` makes of its columns; None if none."""
+        """Read the only row that a statement finds, and return what ``made`` makes of its columns; None if none.
+
+        Raises MultipleResultsFound if there are several.
+        """
         async with self._db.read() as connection:
             row = (await connection.execute(statement, values)).mappings().one_or_none()
         return None if row is None else made(**row)
@@ -106,14 +109,15 @@ class Repository:
             return (await connection.execute(statement, values)).all()
 
     async def _value(self, statement: sa.Select[T], values: Mapping[str, Any] | None = None) -> T | None:
-        """Read the only value that a statement finds, and return it; None if none."""
+        """Read the only value that a statement finds, and return it; None if none. Raises as ``_only`` does."""
         async with self._db.read() as connection:
             return (await connection.execute(statement, values)).scalar_one_or_none()
 
     async def _execute(self, change: sa.Executable, *, durable: bool = False) -> int:
         """Make a change in a transaction of its own. Return how many rows it has changed.
 
-        durable: see ``Database.write``.
+        ``change`` is built before the transaction begins, which may wait; if the time of writing counts, use
+        ``Database.write``. durable: see there.
         """
         async with self._db.write(durable=durable) as connection:
             return (await connection.execute(change)).rowcount

@@ -153,7 +153,7 @@ class Schedules(Repository):
     async def get(self, schedule_id: int, *, removed: bool = False) -> ScheduleRow | None:
         """Return the schedule, or None if there is none. ``removed``: also one that can be put back."""
         wanted = sa.select(schedules).where(schedules.c.id == schedule_id, *([] if removed else [_THERE]))
-        return await self._first(ScheduleRow, wanted)
+        return await self._only(ScheduleRow, wanted)
 
     async def all(self) -> list[ScheduleRow]:
         return await self._rows(ScheduleRow, _ALL)

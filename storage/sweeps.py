@@ -125,7 +125,7 @@ class Sweeps(Repository):
     """The tables of sweeps and of their state of contacts."""
 
     async def get(self, run_id: str) -> SweepRow | None:
-        return await self._first(SweepRow, sa.select(sweeps).where(sweeps.c.run_id == run_id))
+        return await self._only(SweepRow, sa.select(sweeps).where(sweeps.c.run_id == run_id))
 
     async def memory(self, place: SweptApp) -> Mapping[str, Any] | None:
         """Return the data that the last sweep of this list stored for the next one, or None."""

@@ -32,7 +32,7 @@ WAITED = "no message before it got through within a day"
 
 
 @dataclass(frozen=True, slots=True)
-class SigningRow:
+class SigningSecrets:
     """The secrets of a webhook. ``old_secret``: is valid, too, until ``old_until``."""
 
     secret: str = field(repr=False)
@@ -40,13 +40,13 @@ class SigningRow:
     old_until: datetime | None
 
     def secrets(self, now: datetime) -> tuple[str, ...]:
-        """Return the secrets that sign a message now, the newest first."""
+        """Return the secrets by which a message is, or may be, signed now, the newest first."""
         old = self.old_secret if self.old_until is not None and now < self.old_until else ""
         return (self.secret, old) if old else (self.secret,)
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookRow(SigningRow):
+class WebhookRow(SigningSecrets):
     """A webhook. ``kinds``: of the events that it is sent. ``failures``: failed attempts in a row."""
 
     id: int
@@ -135,7 +135,7 @@ class Webhooks(Repository):
         return await self._rows(WebhookRow, sa.select(webhooks).order_by(webhooks.c.id))
 
     async def get(self, webhook_id: int) -> WebhookRow | None:
-        return await self._first(WebhookRow, sa.select(webhooks).where(webhooks.c.id == webhook_id))
+        return await self._only(WebhookRow, sa.select(webhooks).where(webhooks.c.id == webhook_id))
 
     async def rotate(self, webhook_id: int, secret: str) -> WebhookRow | None:
         """Give a webhook a new secret. The previous one also signs, for OVERLAP. Return None if there is no webhook."""

@@ -1,6 +1,6 @@
-"""A row of a person's file before anything is decided about it: how cells become drafts, and what is said about them.
+"""A row of a person's file before anything is decided about it: how cells become drafts.
 
-A table's header is found, and the field of each column. Our words about a file can be given in the person's language.
+A table's header is found, and the field of each column.
 """
 
 from __future__ import annotations
@@ -8,54 +8,13 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
 
 from agent_core.errors import InputRejected
-from agent_core.texts import Lang, load_texts
 from knowledge.entries import LONGEST_QUESTION
 from knowledge.importing.limits import ASKED, COLUMNS, ENTRIES, LONGEST_LIST, WORDINGS, Allowance
-
-_TEXTS = "knowledge.importing.texts"
-
-
-class ImportMessage(str):
-    """A text by its key in ``texts``; as a string it is the English one. ``values`` may be such texts, too."""
-
-    __slots__ = ("_key", "_values")
-    _key: str
-    _values: Mapping[str, Any]
-
-    def __new__(cls, key: str, **values: object) -> Self:
-        made = super().__new__(cls, load_texts(_TEXTS, "en")[f"said.{key}"].format(**values))
-        made._key, made._values = key, values
-        return made
-
-    def in_language(self, lang: Lang) -> str:
-        values = {name: in_language(value, lang) for name, value in self._values.items()}
-        return load_texts(_TEXTS, lang)[f"said.{self._key}"].format(**values)
-
-
-class SaidTogether(str):
-    """Several texts, one after the other."""
-
-    __slots__ = ("_parts",)
-    _parts: Sequence[str]
-
-    def __new__(cls, parts: Sequence[str]) -> Self:
-        made = super().__new__(cls, "; ".join(parts))
-        made._parts = tuple(parts)
-        return made
-
-    def in_language(self, lang: Lang) -> str:
-        return ("；" if lang == "zh" else "; ").join(in_language(part, lang) for part in self._parts)
-
-
-def in_language(value: object, lang: Lang) -> Any:
-    """Return a text in this language; anything else unchanged."""
-    return value.in_language(lang) if isinstance(value, ImportMessage | SaidTogether) else value
-
+from knowledge.importing.messages import ImportMessage, SaidTogether
 
 HEADER_WITHIN = 10  # rows with content: titles and explanations may be above it
 LISTED = 20  # names that a note lists

@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import LISTED, Draft, ImportMessage, column, draft, listed
+from knowledge.importing.drafts import LISTED, Draft, column, draft, listed
 from knowledge.importing.limits import ENTRIES, ENTRY, Allowance
+from knowledge.importing.messages import ImportMessage
 from knowledge.importing.text import decode, lines_of
 
 _USUAL = 4_000  # characters of an item

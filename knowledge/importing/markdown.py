@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from knowledge.importing.drafts import LISTED, Draft, Fields, ImportMessage, column, draft, named
+from knowledge.importing.drafts import LISTED, Draft, Fields, column, draft, named
 from knowledge.importing.limits import Allowance
+from knowledge.importing.messages import ImportMessage
 from knowledge.importing.text import decode, lines_of
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?![^ \t])(.*)")

@@ -28,8 +28,9 @@ from dataclasses import dataclass, replace
 from agent_core.errors import InputRejected
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import LONGEST_ANSWER, LONGEST_QUESTION, Entry, EntryFilter, Forms, Related, forms_of, make_entry
-from knowledge.importing.drafts import Draft, ImportMessage
+from knowledge.importing.drafts import Draft
 from knowledge.importing.limits import CHAINED, Allowance
+from knowledge.importing.messages import ImportMessage
 from knowledge.importing.plan import Added, Double, EntryChange, ImportPlan, OnDouble, Refused, Unclear
 
 

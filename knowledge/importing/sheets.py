@@ -14,8 +14,9 @@ from math import isfinite
 from typing import NamedTuple
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import HEADER_WITHIN, Draft, ImportMessage, Row, drafts_of, has_header, listed, named
+from knowledge.importing.drafts import HEADER_WITHIN, Draft, Row, drafts_of, has_header, listed, named
 from knowledge.importing.limits import Allowance
+from knowledge.importing.messages import ImportMessage
 from knowledge.importing.workbook import Cell, Sheet, Workbook
 
 # How a character is written that XML cannot hold, and how that notation itself is written.

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agent_core.errors import InputRejected
-from knowledge.importing.drafts import COLUMN_NAMES, Draft, ImportMessage, Row, checked_width, drafts_of, has_header
+from knowledge.importing.drafts import COLUMN_NAMES, Draft, Row, checked_width, drafts_of, has_header
 from knowledge.importing.limits import ENTRY, LINES, Allowance
+from knowledge.importing.messages import ImportMessage
 
 _SAMPLE = 30  # rows that decide the separator
 # Spreadsheet programs take a cell that begins like this for a formula. To some of them wide signs are the same.

@@ -148,8 +148,7 @@ class StoredRuns:
 
     attempt: the attempt that writes; None if no attempt does. Once its turn is over (another attempt has the run, or
         the run is over) its writes change nothing and raise LeaseLost. The exception is a text that has already left
-        the
-        phone: the attempt that sent it still records it.
+        the phone: the attempt that sent it still records it.
     learn: is called with each sent answer that a person had a hand in (their own text, or the record that they chose)
         after the answer is stored, and again if the event is repeated after a restart. Its errors are logged. The new
         entry is recorded in an event ``learnt``, with the ``question`` that the person answered and the ``entry``, so

@@ -124,7 +124,7 @@ def _after(words: Sequence[str], text: str) -> str | None:
     for word in words:
         after = text[len(word) :]
         if text[: len(word)].lower() == word and (not after or after[0] in _BETWEEN):
-            return after.lstrip(_BETWEEN)
+            return after.lstrip(_BETWEEN).strip()
     return None
 
 

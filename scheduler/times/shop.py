@@ -1,4 +1,4 @@
-"""The shop's own times: its quiet hours, and when its digests are due."""
+"""Quiet hours, of the shop or of one schedule, and when digests are due."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def parse_quiet(text: str) -> QuietHours | None:
 
 @dataclass(slots=True)
 class Quiet:
-    """The shop's quiet hours: digests wait until they are over, and urgent messages make no sound.
+    """Quiet hours in a zone: digests wait until they are over, and urgent messages make no sound.
 
-    hours: None means never quiet. All parts of a process share this object, which changes with the settings.
+    hours: None means never quiet. All parts of a process share the object of the shop, which changes with the settings.
     """
 
     hours: QuietHours | None

@@ -67,7 +67,7 @@ class Runs(Repository):
         return run_id
 
     async def get(self, run_id: str) -> RunRow | None:
-        return await self._first(RunRow, _BY_ID, {"run_id": run_id})
+        return await self._only(RunRow, _BY_ID, {"run_id": run_id})
 
     async def find(
         self,

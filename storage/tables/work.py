@@ -34,9 +34,8 @@ runs = sa.Table(
     # is gone.
     sa.Column("host", sa.Text, nullable=False, server_default=""),
     sa.Column("host_attempt", sa.Integer, nullable=False, server_default="0"),
-    sa.Column(
-        "any_phone", sa.Boolean, nullable=False, server_default=sa.false()
-    ),  # none was asked for; serial was chosen
+    # No phone was asked for; serial was chosen.
+    sa.Column("any_phone", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("parent_id", sa.Text, nullable=False, server_default=""),  # the sweep or plan that it belongs to
     sa.UniqueConstraint("schedule_id", "planned_at"),
     sa.Index(None, "status", "attempt_due_at"),

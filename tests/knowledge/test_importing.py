@@ -26,7 +26,8 @@ from agent_core.texts import load_texts
 from knowledge.embedded import EmbeddedKnowledge
 from knowledge.entries import Entry, Forms, Related, forms_of, tokens
 from knowledge.importing import markdown
-from knowledge.importing.drafts import Draft, in_language
+from knowledge.importing.drafts import Draft
+from knowledge.importing.messages import in_language
 from knowledge.importing.plan import ImportPlan, OnDouble
 from knowledge.importing.planner import carry_out, decide, plan_import, wanted_by
 from knowledge.importing.read import read_table

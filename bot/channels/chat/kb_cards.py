@@ -10,7 +10,7 @@ from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
 from knowledge.entries import Entry, Found
-from knowledge.importing.drafts import in_language
+from knowledge.importing.messages import in_language
 from knowledge.importing.plan import Double, EntryChange, ImportPlan
 from knowledge.personal import personal_data
 

@@ -25,7 +25,7 @@ def test_read_watch(task: str, order: SweepOrder | None) -> None:
     assert (kind_of(task) == "watch") is (order is not None)
 
 
-@pytest.mark.parametrize("task", ["盯着", "watch 微信", "值守："])
+@pytest.mark.parametrize("task", ["盯着", "watch 微信", "值守：", "盯着:\u3000微信", "watch:\u00a0QQ", "watch \rqq"])
 def test_everybody_has_to_be_said(task: str) -> None:
     with pytest.raises(InputRejected, match="Who is to be watched"):
         read_watch(task)
