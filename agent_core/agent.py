@@ -10,9 +10,8 @@ import structlog
 
 from agent_core.devices.base import Device, Frame
 from agent_core.errors import DeviceError, LeaseLost, PhonedeskError, ScreenOff
-from agent_core.loop import answers, defaults, questions
-from agent_core.loop.ending import end_by, said_at_stop
-from agent_core.loop.result import ActResult
+from agent_core.loop import defaults, questions
+from agent_core.loop.outcome import ActResult, end_by, said_at_stop, take_answer
 from agent_core.loop.run import Outside, Run, take_up
 from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import Trajectory
@@ -23,7 +22,7 @@ from agent_core.policies import Policy
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, LedgerConflict, RunStore, StopGuard
 from agent_core.reply.leftovers import clear_in_front
 from agent_core.reply.outcome import still_away
-from agent_core.session import FINAL, Question, Session, Status
+from agent_core.session import FINAL, Question, QuestionKind, Session, Status
 from agent_core.settings import AgentSettings, StepResult, new_session
 
 log = structlog.get_logger(__name__)
@@ -219,8 +218,10 @@ class PhoneAgent:
         await self._now.recorder.answered(question.id, answer.by, answer.text or answer.choice)
         self._now.touches.forget()  # the person who was asked may have used the phone
         result = await decisions.take(question, answer) if decisions else None
-        result = result or answers.take_answer(session, question, answer)
-        answers.keep(session, question, result)
+        result = result or take_answer(session, question, answer)
+        if session.steps and question.kind is not QuestionKind.BUDGET and result.ending is None:
+            asking = session.steps[-1]  # so that the run's history contains the answer
+            asking.followed = " ".join(filter(None, (asking.followed, result.message)))
         await self._apply(result, None)
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:

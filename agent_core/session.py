@@ -408,7 +408,7 @@ class Session(BaseModel):
     run_id: str
     task: str
     serial: str = ""
-    lang: Literal["zh", "en"] = "zh"
+    lang: Lang = "zh"
     max_steps: int = 100
     max_tokens: int = 0  # a person is asked when they are used up; 0: no limit
     max_cost: float = 0.0

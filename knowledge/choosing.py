@@ -18,9 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from agent_core.errors import ConfigInvalid, ConfigMissing, ModelError, ModelNames
 from agent_core.model.api_types import ApiCompletion, read_answer
-from agent_core.model.endpoint import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
+from agent_core.model.endpoint import MODEL_PROXY, ModelEndpoint, Parameters, estimated_if_cut_off, time_limits
 from agent_core.model.failures import REQUEST_ERRORS, Failures, tried
-from agent_core.model.parameters import Parameters
 from agent_core.model.stream import plain_text, usage_of
 from agent_core.model.usage import Meter
 from agent_core.ports import Chosen, Record

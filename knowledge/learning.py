@@ -18,8 +18,7 @@ import re
 
 from agent_core.errors import InputRejected
 from agent_core.ports import AnswerEvent, Provenance
-from agent_core.reply.sureness.facts import facts_of
-from agent_core.reply.sureness.lexicon import Kind
+from agent_core.reply.sureness.facts import Kind, facts_of
 from agent_core.reply.sureness.plain import is_han, spaced, stripped, without_politeness
 from agent_core.texts.clean import clean_text
 from knowledge.embedded import EmbeddedKnowledge

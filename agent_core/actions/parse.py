@@ -21,8 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent_core.actions.dialects import _call
-from agent_core.actions.dialects._call import Call
+from agent_core.actions.dialects import Call, DialectReader
 from agent_core.actions.dialects._text import Incomplete, Tag, next_tag, stands_alone, unwrapped, wrapping_begins
 from agent_core.actions.dialects.autoglm import AutoGLM
 from agent_core.actions.dialects.gelab import GELab
@@ -148,7 +147,7 @@ class CallWatch:
         return self.end
 
 
-def _dialect(name: Dialect) -> _call.Dialect:
+def _dialect(name: Dialect) -> DialectReader:
     if name == "autoglm":
         return AutoGLM()
     if name == "json":
@@ -167,7 +166,7 @@ class _Auto:
     hint = AutoGLM.hint
 
     def __init__(self) -> None:
-        self._parts: tuple[_call.Dialect, ...] = (AutoGLM(), JsonCalls(), GELab(known_only=True))
+        self._parts: tuple[DialectReader, ...] = (AutoGLM(), JsonCalls(), GELab(known_only=True))
         self._next: list[int | None] = [0] * len(self._parts)  # where each dialect's next call begins, up to ``_end``
         self._end = -1
 
@@ -195,7 +194,7 @@ class _Reader:
     """A reader for one text, used once."""
 
     text: str
-    dialect: _call.Dialect
+    dialect: DialectReader
     streaming: bool = False
     in_answer: bool = False
     answer_begin: int = 0

@@ -2,7 +2,7 @@
 
 ``map.toml`` lists apps with their aliases and their identifiers on each system; ``apps/map.toml`` in the owner's folder
 has the same form and comes first. The app profiles add the names and Android packages of the chat apps. Labels that
-only one phone's home screen has are found by ``agent_core.loop.home_screen``.
+only one phone's home screen has are found by ``agent_core.loop.launching``.
 """
 
 from __future__ import annotations

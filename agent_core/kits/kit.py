@@ -1,4 +1,4 @@
-"""The format of a screen kit; reads and writes its file.
+"""The format of a screen kit; reads and writes its file, draws its page, and reads that with the picture reader.
 
 Coordinates are pixels of the screen. Errors about a file are InputRejected and name it.
 """
@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
+from PIL import Image, ImageDraw
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from agent_core.devices.base import Node
+from agent_core.apps.profile import profile
+from agent_core.devices.base import Frame, Node
 from agent_core.errors import InputRejected
 from agent_core.geometry import Box
 from agent_core.perception.compare import normalise
-from agent_core.perception.page_report import PageKind, PageReport, PixelBox
+from agent_core.perception.ocr import OcrEngine
+from agent_core.perception.page_report import PageKind, PageReport, PixelBox, read_page, report
+from agent_core.perception.reader import ScreenReader
+from agent_core.texts.layout import font
 
 SHORTEST, LONGEST = 240, 8000  # pixels of a side
 MOST_TIMES = 3  # as long as wide
@@ -28,6 +34,7 @@ Color = Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
 Words = Annotated[str, Field(max_length=2000)]
 Name = Annotated[str, Field(max_length=200, pattern=r"^[\w.:/$-]*$")]
 Pixels = Annotated[int, Field(gt=0, le=LONGEST)]
+_MIDDLE = 0.38  # of the font's size: half the height of a Chinese character above the baseline
 
 
 class _Part(BaseModel):
@@ -194,3 +201,27 @@ def _refused(path: Path | str, why: str) -> InputRejected:
         file=str(path),
         why=why,
     )
+
+
+def draw_kit(kit: Kit) -> Image.Image:
+    """Return the kit's page as an RGB picture of its size."""
+    image = Image.new("RGB", kit.size)
+    draw = ImageDraw.Draw(image)
+    top = 0
+    for band in kit.ground:
+        left = 0
+        for width, color in band.runs:
+            draw.rectangle((left, top, left + width - 1, top + band.rows - 1), fill=kit.colors[color])
+            left += width
+        top += band.rows
+    for part in kit.texts:
+        place = (part.left, part.middle + round(part.size * _MIDDLE))
+        draw.text(place, part.text, font=font(part.size), fill=part.color, anchor="ls")
+    return image
+
+
+async def read_kit(kit: Kit) -> PageReport:
+    """Draw a kit's page and read the picture. Raises ExtraMissing if OCR is not installed."""
+    image = draw_kit(kit)
+    frame = Frame(image, blake2b(image.tobytes(), digest_size=16).hexdigest(), 0.0)
+    return report(await read_page(ScreenReader(ocr=OcrEngine(), model=None), frame, None, profile(kit.app)))

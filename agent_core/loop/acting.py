@@ -37,8 +37,8 @@ from agent_core.errors import (
 from agent_core.geometry import Point
 from agent_core.loop import questions
 from agent_core.loop.launching import AppLauncher
-from agent_core.loop.notes import Summary
-from agent_core.loop.result import ActResult, Ending
+from agent_core.loop.outcome import ActResult, Ending
+from agent_core.loop.thinking import Summary
 from agent_core.perception.compare import same_name
 from agent_core.perception.observer import Observation
 from agent_core.policies import Judgement, Situation, approval

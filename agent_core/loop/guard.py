@@ -16,9 +16,8 @@ from agent_core.apps.names import packages_named
 from agent_core.apps.profile import profile_of_package
 from agent_core.devices.base import WindowKind
 from agent_core.loop import questions
-from agent_core.loop.home_screen import is_home
-from agent_core.loop.launching import allowed_packages
-from agent_core.loop.result import ActResult
+from agent_core.loop.launching import allowed_packages, is_home
+from agent_core.loop.outcome import ActResult
 from agent_core.perception.compare import Likeness, likeness, same_name
 from agent_core.perception.observer import Observation
 from agent_core.perception.popups import Popup, popup_in

@@ -11,14 +11,21 @@ from agent_core.actions.types import Tap
 from agent_core.model.history import cut
 from agent_core.model.usage import money
 from agent_core.perception.compare import Likeness, differences
-from agent_core.perception.doubts import told_all
-from agent_core.perception.readings import ChatScreen
+from agent_core.perception.readings import ChatScreen, told_all
 from agent_core.policies import Situation
 from agent_core.policies.approval import asked_about
 from agent_core.policies.right_chat import title_likeness
 from agent_core.ports import LedgerRow, Record
 from agent_core.reply.asked import CustomerQuestion
-from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
+from agent_core.session import (
+    AskedQuestion,
+    Choice,
+    Planned,
+    Question,
+    QuestionKind,
+    RowMark,
+    Session,
+)
 from agent_core.texts import say, sentences
 
 CANDIDATES = 3
@@ -34,14 +41,22 @@ NONE = "none"
 
 
 def _question(
-    session: Session, kind: QuestionKind, text: str, choices: dict[str, str], *, free_text: bool = False, **data: object
+    session: Session,
+    kind: QuestionKind,
+    text: str,
+    choices: dict[str, str],
+    *,
+    first: Sequence[Choice] = (),
+    free_text: bool = False,
+    **data: object,
 ) -> Question:
+    """Make a question. ``choices``: the keys of their labels, by value; ``first``: those that come before them."""
     keys = {value: f"card.{key}" for value, key in choices.items()}
     return Question(
         id=uuid4().hex[:12],
         kind=kind,
         text=text,
-        choices=[Choice(value=value, label=say(session.lang, key), key=key) for value, key in keys.items()],
+        choices=[*first, *(Choice(value=value, label=say(session.lang, key), key=key) for value, key in keys.items())],
         free_text=free_text,
         data={"contact": session.gate.contact, **data},
     )
@@ -77,11 +92,17 @@ def no_sure_answer(
     """
     best = [r for r in best_first(records) if r.text.strip() and (r.score is None or r.score >= LEAST_SCORE)]
     best = best[: CANDIDATES - bool(together)]
-    question = _question(
+    labels = [record.question or record.text[:40] for record in best]
+    numbered = [Choice(value=f"{RECORD}{n}", label=label) for n, label in enumerate(labels, start=bool(together))]
+    if together:
+        key = "card.together"
+        numbered.insert(0, Choice(value=f"{RECORD}0", label=say(session.lang, key), key=key))
+    return _question(
         session,
         QuestionKind.NO_SURE_ANSWER,
         planned.question,
         {SKIP: "skip"},
+        first=numbered,
         free_text=True,
         query=planned.query,
         ledger_id=planned.ledger_id,
@@ -90,12 +111,6 @@ def no_sure_answer(
         together=len(together),
         candidates=[*([_together(together)] if together else []), *(_candidate(r, sent=r in sent) for r in best)],
     )
-    labels = [record.question or record.text[:40] for record in best]
-    numbered = [Choice(value=f"{RECORD}{n}", label=label) for n, label in enumerate(labels, start=bool(together))]
-    if together:
-        key = "card.together"
-        numbered.insert(0, Choice(value=f"{RECORD}0", label=say(session.lang, key), key=key))
-    return question.model_copy(update={"choices": [*numbered, *question.choices]})
 
 
 def _candidate(record: Record, *, sent: bool = False) -> dict[str, Any]:
@@ -142,27 +157,25 @@ def right_chat(session: Session, title: str, detail: str, chat: ChatScreen | Non
     if chat is not None and title_likeness(chat, contact) is Likeness.ALIKE:
         letters = differences(chat.title, contact)
         text = say(session.lang, "delivery.chat_alike", title=chat.title, contact=contact, letters=letters)
-    choices = {"yes": "yes", "no": "no"}
-    if chat is None:
-        return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title)
-    doubts = [doubt.key for doubt in chat.doubts]
-    seen: dict[str, Any] = {"title_print": chat.title_print, "doubts": doubts, "group": chat.group}
-    return _question(session, QuestionKind.RIGHT_CHAT, text, choices, title=title, **seen)
+    seen: dict[str, Any] = {}
+    if chat is not None:
+        doubts = [doubt.key for doubt in chat.doubts]
+        seen = {"title_print": chat.title_print, "doubts": doubts, "group": chat.group}
+    return _question(session, QuestionKind.RIGHT_CHAT, text, {"yes": "yes", "no": "no"}, title=title, **seen)
 
 
 def which_row(session: Session, rows: Sequence[RowMark]) -> Question:
     """Ask which of several rows with the contact's name, from the top, is meant; of one row, whether it is."""
     contact = session.gate.contact
-    question = _question(
+    labels = [" · ".join(filter(None, (str(n), row.time, cut(row.preview, 40)))) for n, row in enumerate(rows, 1)]
+    return _question(
         session,
         QuestionKind.WHICH_ROW,
         say(session.lang, f"delivery.{'which_row' if len(rows) > 1 else 'is_row'}", contact=contact, count=len(rows)),
         {NONE: "none_of_them"},
+        first=[Choice(value=f"row:{n}", label=label) for n, label in enumerate(labels)],
         rows=[row.model_dump() for row in rows],
     )
-    labels = [" · ".join(filter(None, (str(n), row.time, cut(row.preview, 40)))) for n, row in enumerate(rows, 1)]
-    numbered = [Choice(value=f"row:{n}", label=label) for n, label in enumerate(labels)]
-    return question.model_copy(update={"choices": [*numbered, *question.choices]})
 
 
 def answered_before(session: Session, question: str, answer: str, fingerprint: str) -> Question:
@@ -240,11 +253,10 @@ def still_send(
 
     shown: what a skip settles. new: the messages that came since the answer.
     """
-    text = say(session.lang, "delivery.still_send")
     return _question(
         session,
         QuestionKind.STILL_SEND,
-        text,
+        say(session.lang, "delivery.still_send"),
         {"send": "send", SKIP: "skip"},
         free_text=True,
         answer=planned.text,
@@ -315,8 +327,8 @@ def interact(session: Session, text: str, choices: Sequence[str]) -> Question:
     """Ask the model's question, with its choices except blank and repeated ones; free text is allowed, too."""
     named = dict.fromkeys(choice for choice in choices if choice.strip())
     text = text.strip() or say(session.lang, "run.interact_blank")
-    question = _question(session, QuestionKind.INTERACT, text, {}, free_text=True)
-    return question.model_copy(update={"choices": [Choice(value=c, label=c) for c in named]})
+    first = [Choice(value=choice, label=choice) for choice in named]
+    return _question(session, QuestionKind.INTERACT, text, {}, first=first, free_text=True)
 
 
 def stuck(session: Session, text: str) -> Question:

@@ -13,7 +13,7 @@ from typing import Any
 from agent_core.actions.types import Action, GetKnowledgeData, Tap
 from agent_core.devices.base import Frame
 from agent_core.errors import LeaseLost, ModelLimit, PhonedeskError
-from agent_core.loop.result import ActResult, Thought
+from agent_core.loop.outcome import ActResult, Thought
 from agent_core.loop.trajectory import Tape, Trajectory
 from agent_core.model.base import Completion
 from agent_core.model.profile import ModelProfile

@@ -12,11 +12,10 @@ from agent_core.apps.profile import AppProfile, profile
 from agent_core.devices.base import Device, Frame, TouchWatch, Window
 from agent_core.loop import questions
 from agent_core.loop.acting import ActionPerformer, as_seen
-from agent_core.loop.ending import end_at_limit
 from agent_core.loop.guard import RepeatWatch
 from agent_core.loop.launching import AppLauncher, allowed_packages
+from agent_core.loop.outcome import ActResult, Ending, Thought, end_at_limit
 from agent_core.loop.recording import Recorder
-from agent_core.loop.result import ActResult, Ending, Thought
 from agent_core.loop.thinking import Thinker
 from agent_core.loop.trajectory import Trajectory
 from agent_core.model.usage import Account, charge_to

@@ -21,9 +21,8 @@ from agent_core.actions.parse import Dialect
 from agent_core.errors import MODEL_NAMES, ModelNames
 from agent_core.model.api_types import ApiChoice, ApiCompletion, ApiMessage, Chunks, Models, read_answer
 from agent_core.model.base import Completion, OnThinking
-from agent_core.model.endpoint import MODEL_PROXY, ModelEndpoint, estimated_if_cut_off, time_limits
+from agent_core.model.endpoint import MODEL_PROXY, ModelEndpoint, Parameters, estimated_if_cut_off, time_limits
 from agent_core.model.failures import REQUEST_ERRORS, Failures, tried
-from agent_core.model.parameters import Parameters
 from agent_core.model.prompt import data_url
 from agent_core.model.stream import ReplyDeadline, ReplyReader, plain_text, usage_of
 from agent_core.model.usage import Meter

@@ -3,7 +3,7 @@
 They are one conversation: the system prompt, the task once, past steps as text, the newest screen with its picture.
 Everything before the newest screen grows only at its end, and is condensed in blocks, so that a server's prefix cache
 stays valid. A model that keeps its own summary gets that in place of the past. A picture is a small JPEG as a data URL;
-each screen is encoded once.
+each screen is encoded once. For models that answer best by calling a tool, the actions are offered as tools.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import io
 import math
 import string
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from PIL import Image
+from pydantic import BaseModel
 
+from agent_core.actions import types
 from agent_core.apps import profile as apps
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Point
@@ -138,7 +140,7 @@ def system_prompt(
 
 def tools_of(model: ModelProfile, lang: str) -> list[dict[str, Any]]:
     """Return the actions as tools of the chat completions API; [] for a profile without tools."""
-    from agent_core.model.tools import tools
+    from agent_core.model.prompt import tools
 
     return tools(form_texts(model.form, lang).actions) if model.tools else []
 
@@ -216,3 +218,59 @@ def _elements(readings: Sequence[Reading], size: tuple[int, int]) -> list[dict[s
             break
         listed.append(entry)
     return listed
+
+
+class _Ending(BaseModel):
+    """The arguments of a finish. Success is not among them: the model tells it by the tool that it calls."""
+
+    message: str
+
+
+_KINDS: Mapping[str, type[BaseModel]] = {
+    "Launch": types.Launch,
+    "Tap": types.Tap,
+    "Type": types.Type,
+    "Type_Name": types.TypeName,
+    "Swipe": types.Swipe,
+    "Long_Press": types.LongPress,
+    "Double_Tap": types.DoubleTap,
+    "Back": types.Back,
+    "Home": types.Home,
+    "Wait": types.Wait,
+    "Take_over": types.TakeOver,
+    "Interact": types.Interact,
+    "Note": types.Note,
+    "Call_API": types.CallAPI,
+    "GET_KNOWLEDGE_DATA": types.GetKnowledgeData,
+    "finish": _Ending,
+    "Abort": _Ending,
+}
+
+
+def tools(described: Mapping[str, tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return one function for each of ``described`` (name → example, what it does), in its order.
+
+    The parameters are the JSON schema of the action's fields. A call is read in the json dialect as ``{"action": name,
+    "arguments": {…}}``. Raises KeyError for an unknown name.
+    """
+    return [
+        {"type": "function", "function": {"name": name, "description": says, "parameters": _parameters(_KINDS[name])}}
+        for name, (_, says) in described.items()
+    ]
+
+
+def _parameters(kind: type[BaseModel]) -> dict[str, Any]:
+    schema = kind.model_json_schema()
+    properties = {name: _plain(part) for name, part in schema.get("properties", {}).items() if name != "kind"}
+    required = [name for name in schema.get("required", ()) if name != "kind"]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _plain(part: dict[str, Any]) -> dict[str, Any]:
+    """Remove the parts that endpoints refuse: titles, defaults, and the item-wise form of a pair."""
+    if "anyOf" in part:  # an optional field
+        part = next(choice for choice in part["anyOf"] if choice.get("type") != "null")
+    if "prefixItems" in part:
+        number = {key: value for key, value in part["prefixItems"][0].items() if key != "title"}
+        return {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    return {key: value for key, value in part.items() if key not in {"title", "default"}}

@@ -17,9 +17,8 @@ from typing import Any
 from agent_core.model.profile import Form, ModelProfile, model_profiles
 from agent_core.model.usage import text_tokens
 from agent_core.owner import folder as own
-from agent_core.texts import Listed
+from agent_core.texts import LANGUAGES, Listed
 
-LANGUAGES = ("zh", "en")
 _FILLED_IN = frozenset({"date", "weekday"})
 _LARGEST_SHARE = 0.5  # of a model's window: the most that an own prompt may take
 

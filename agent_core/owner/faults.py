@@ -11,7 +11,7 @@ from agent_core.apps.profile import MAP_FILE, file_in, profiles
 from agent_core.model.profile import model_profiles, profile_in
 from agent_core.model.words import prompt_in
 from agent_core.owner import folder as own
-from agent_core.planner.own_tools import declared, tools_in
+from agent_core.planner.tools import declared, tools_in
 from agent_core.planner.words import rules_in
 
 _READERS: Mapping[own.Part, Callable[[own.OwnerSource], object]] = {

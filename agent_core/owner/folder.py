@@ -10,7 +10,7 @@ is refused.
     apps/KEY.toml           app profiles (``agent_core.apps.profile``)
     apps/map.toml           names of apps (``agent_core.apps.names``)
     planner/LANG.txt        how the planner is to plan (``agent_core.planner.words``)
-    tools/*.py              tools of the planner (``agent_core.planner.own_tools``)
+    tools/*.py              tools of the planner (``agent_core.planner.tools``)
 """
 
 from __future__ import annotations

@@ -27,12 +27,22 @@ from agent_core.perception.compare import (
     normalise,
     without_count,
 )
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.kinds import call_line
 from agent_core.perception.messages import Words, join_lines, read_box, read_lines
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.pixels import Grid, luminance
-from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, SendState, Side, Source
+from agent_core.perception.readings import (
+    Bubble,
+    BubbleKind,
+    BubbleState,
+    ChatScreen,
+    Doubt,
+    DoubtKind,
+    Reading,
+    SendState,
+    Side,
+    Source,
+)
 from agent_core.perception.title import Title, read_title
 from agent_core.perception.transcribe import Transcriber
 from agent_core.perception.tree_rows import with_lines

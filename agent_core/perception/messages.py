@@ -17,12 +17,11 @@ from PIL import Image
 
 from agent_core.geometry import Box
 from agent_core.perception import picture
-from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.kinds import call_line, voice_seconds
 from agent_core.perception.letters import FULL, Letters, ems, is_coloured, is_emoji, is_glyph, letters_of
 from agent_core.perception.ocr import OcrEngine, Recognised
 from agent_core.perception.picture import Color, TextLine
-from agent_core.perception.readings import Bubble, BubbleKind, Side
+from agent_core.perception.readings import Bubble, BubbleKind, DoubtKind, Side
 from agent_core.perception.shapes import MessageShape, PageShapes, Shape, plays
 
 TEXT_CONFIDENCE = 0.80

@@ -14,7 +14,7 @@ from PIL import Image, ImageChops
 from agent_core.apps.learnt import version_of
 from agent_core.apps.profile import AppProfile, profile_of_package, resolve
 from agent_core.devices.base import Device, Frame, Node, Window
-from agent_core.devices.stillness import Still, wait_until_still
+from agent_core.devices.waiting import Still, wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.geometry import Box
 from agent_core.perception.page_report import ReadPage, read_page, without_secrets

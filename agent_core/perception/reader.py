@@ -13,10 +13,9 @@ from agent_core.geometry import Box
 from agent_core.model.base import Model
 from agent_core.perception import badges, picture, popups, tree
 from agent_core.perception.compare import normalise
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.lists import ChatRow, chat_rows, count_unread, read_number, tree_rows, without_marks
 from agent_core.perception.ocr import OcrEngine
-from agent_core.perception.readings import ChatScreen, Reading, Source
+from agent_core.perception.readings import ChatScreen, Doubt, DoubtKind, Reading, Source
 from agent_core.perception.transcribe import Transcriber
 from agent_core.perception.tree import TreeHealth
 

@@ -17,7 +17,6 @@ from PIL import Image, ImageChops
 
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
-from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.layout import PAGE_EDGE, Ground, ground, margins
 from agent_core.perception.picture import rgb
 from agent_core.perception.pixels import (
@@ -34,7 +33,7 @@ from agent_core.perception.pixels import (
     saturation,
     spans,
 )
-from agent_core.perception.readings import BubbleState, Side
+from agent_core.perception.readings import BubbleState, DoubtKind, Side
 
 # Lengths are fractions of the screen's width.
 _AVATAR = (0.07, 0.15)  # its size

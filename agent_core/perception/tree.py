@@ -15,9 +15,8 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.perception.compare import counts_members
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.kinds import WORDLESS, is_hint, kind_of, named_kind
-from agent_core.perception.readings import Bubble, ChatScreen, Reading, SendState, Side, Source
+from agent_core.perception.readings import Bubble, ChatScreen, Doubt, DoubtKind, Reading, SendState, Side, Source
 from agent_core.perception.tree_rows import Messages, has_id, messages, side_of, visible, within
 
 __all__ = [

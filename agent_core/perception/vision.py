@@ -17,10 +17,9 @@ from agent_core.geometry import Box
 from agent_core.perception import layout, picture, shapes, tree
 from agent_core.perception.chat import newest_doubts, page_between
 from agent_core.perception.compare import counts_members, normalise
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.kinds import CARDS
 from agent_core.perception.pixels import Grid
-from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side, Source
+from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Doubt, DoubtKind, Side, Source
 from agent_core.perception.title import name_place
 from agent_core.perception.transcribe import Transcriber
 

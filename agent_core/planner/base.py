@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from agent_core.devices.base import Battery
-from agent_core.planner.words import Lang
+from agent_core.texts import Lang
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ from agent_core.planner.base import (
     ToolReturned,
 )
 from agent_core.planner.tools import PlannerTool
-from agent_core.planner.words import Lang, instructions, texts
+from agent_core.planner.words import instructions, texts
+from agent_core.texts import Lang
 
 log = structlog.get_logger(__name__)
 

@@ -17,9 +17,9 @@ from agent_core.model.failures import REQUEST_ERRORS, Failures
 from agent_core.model.usage import Meter
 from agent_core.planner.base import Executor, Memory, PlanDone, PlanEvent, PlanFailed, PlannerTask
 from agent_core.planner.tools import PlannerTool
-from agent_core.planner.words import Lang, texts
+from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
-from agent_core.texts import told
+from agent_core.texts import Lang, told
 
 if TYPE_CHECKING:
     from agents import Agent

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal, get_args
 
 from agent_core.owner import folder as own
-from agent_core.texts import weekday
-
-Lang = Literal["zh", "en"]
+from agent_core.texts import LANGUAGES, Lang, weekday
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +82,6 @@ def _own_rules(_: Path | None) -> Mapping[str, str]:
 
 def rules_in(read: own.OwnerSource) -> str:
     """Return the owner's rules for planning. Raises OwnWrong if the file's name or a placeholder is wrong."""
-    if read.name not in get_args(Lang):
+    if read.name not in LANGUAGES:
         raise read.wrong("own_planner_name", "it is named zh.txt or en.txt")
     return own.template(read, _FILLED_IN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from agent_core.loop import questions
-from agent_core.loop.result import ActResult
+from agent_core.loop.outcome import ActResult
 from agent_core.ports import Ledger, LedgerConflict, ReplyState
 from agent_core.reply.asked import CustomerQuestion
 from agent_core.reply.hand_over import HandOver

@@ -17,14 +17,14 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Device, Key
 from agent_core.errors import DeviceError, KnowledgeError
 from agent_core.loop import questions
-from agent_core.loop.result import ActResult
+from agent_core.loop.outcome import ActResult
 from agent_core.perception.compare import fingerprint, same_name, without_status
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.policies.customer_reply import nothing_new
 from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
-from agent_core.reply.asked import next_query, query_for
+from agent_core.reply.asked import comes_from, next_query, query_for
 from agent_core.reply.choosing import decide
 from agent_core.reply.hand_over import HandOver
 from agent_core.reply.leftovers import Fate, Leftovers
@@ -35,6 +35,7 @@ from agent_core.reply.outcome import (
     KNOWLEDGE_TRIES,
     DeliveryResult,
     Outcome,
+    ReplyStage,
     ask,
     check_chat,
     end,
@@ -42,18 +43,16 @@ from agent_core.reply.outcome import (
     nothing_left,
     put_off,
     sent_so_far,
+    stage_of,
     waits_elsewhere,
 )
 from agent_core.reply.planning import planned_with, stands
 from agent_core.reply.rows import Rows
-from agent_core.reply.stage import ReplyStage, stage_of
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
 from agent_core.sweep import IN_CHAT, Aside
-from agent_core.sweep.forms import NOWHERE
-from agent_core.sweep.rows import aside_of, digest
+from agent_core.sweep.waiting import NOWHERE, aside_of, digest
 from agent_core.texts import say, told
-from agent_core.texts.wording import comes_from
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ import structlog
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame, TouchWatch
 from agent_core.loop import questions
-from agent_core.loop.result import ActResult
+from agent_core.loop.outcome import ActResult
 from agent_core.perception.observer import Observation, Observer
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import is_contacts, wrong_chat

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.perception.compare import Match, compare, ends_with, fold
 from agent_core.perception.readings import Bubble, ChatScreen, Side, Source
-from agent_core.texts.wording import shared
+from agent_core.reply.asked import shared
 
 OCR_CONFIDENCE = 0.9
 LEAST_OF_BUBBLE = 12  # letters at its end that identify a bubble's text

@@ -9,7 +9,7 @@ from PIL import Image
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Box
 from agent_core.loop import questions
-from agent_core.loop.result import ActResult
+from agent_core.loop.outcome import ActResult
 from agent_core.perception.compare import Likeness, fold, without_status
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.observer import Observation, Observer

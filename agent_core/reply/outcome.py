@@ -1,4 +1,4 @@
-"""The possible results of a delivery, and the checks of the chat in front that it relies on.
+"""The possible results of a delivery, the stage of a reply, and the checks of the chat in front that they rely on.
 
 The loop decides what follows: the model continues, a person is asked, the run ends, or it is put off until the
 knowledge base can be asked again.
@@ -11,11 +11,11 @@ from enum import StrEnum
 
 from agent_core.devices.base import Frame
 from agent_core.errors import KnowledgeError
-from agent_core.loop.result import ActResult, Ending
+from agent_core.loop.outcome import ActResult, Ending
 from agent_core.perception.compare import Likeness, name, tells_status
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import is_named_group, title_likeness
-from agent_core.ports import KnowledgeBase
+from agent_core.ports import KnowledgeBase, LedgerRow, ReplyState
 from agent_core.reply.match import same_cluster
 from agent_core.session import OF_THE_RUN, WAITS_ELSEWHERE, Elsewhere, GateState, Planned, Question, Session, Status
 from agent_core.texts import Listed, say, told
@@ -207,3 +207,44 @@ async def still_away(session: Session, knowledge: KnowledgeBase) -> bool:
     session.put_off = session.error_kind = session.message = ""
     session.cluster = None  # another run may have taken the question up, so it is read again
     return False
+
+
+class ReplyStage(StrEnum):
+    """The progress of a run with the customer's newest messages.
+
+    Drawn in ``docs/development/architecture.md``; the tests check every run against the drawing.
+    """
+
+    UNREAD = "unread"  # they have not been read in the contact's own chat
+    READ = "read"  # each question has a row; nothing has been chosen for the next one
+    WAITING = "waiting"  # a person is asked what to do about it
+    CHOSEN = "chosen"  # its text is stored, and nothing of it typed
+    TYPING = "typing"  # it is typed and read back
+    SENDING = "sending"  # Send may have been touched
+    UNCLEAR = "unclear"  # it has a red mark, or nothing shows whether it arrived
+    ANSWERED = "answered"  # nothing is left to be answered
+
+
+_OF_ROW = {
+    ReplyState.TYPING: ReplyStage.TYPING,
+    ReplyState.SENDING: ReplyStage.SENDING,
+    ReplyState.UNKNOWN: ReplyStage.UNCLEAR,
+    ReplyState.FAILED: ReplyStage.UNCLEAR,
+}
+
+
+def stage_of(session: Session, row: LedgerRow | None) -> ReplyStage:
+    """Return the stage of a reply task.
+
+    row: the current ledger row of ``session.planned``; None if nothing is planned.
+    """
+    if row is not None and session.planned is not None:
+        if row.state in _OF_ROW:
+            return _OF_ROW[row.state]
+        if row.state is ReplyState.PLANNED and session.question is not None:
+            return ReplyStage.WAITING
+        if row.state is ReplyState.PLANNED and session.planned.text:
+            return ReplyStage.CHOSEN
+    if session.cluster is None:
+        return ReplyStage.UNREAD
+    return ReplyStage.READ if session.cluster.left else ReplyStage.ANSWERED

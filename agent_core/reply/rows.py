@@ -11,11 +11,10 @@ from agent_core.devices.base import Frame
 from agent_core.perception.compare import Match, contains, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
-from agent_core.reply.asked import CustomerQuestion, asked_in
+from agent_core.reply.asked import CustomerQuestion, asked_in, shared
 from agent_core.reply.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
 from agent_core.reply.planning import lines_of, planned_from, sent_texts
 from agent_core.session import AskedQuestion, Cluster, Planned, Session
-from agent_core.texts.wording import shared
 
 Tell = Callable[[AnswerEvent, Frame | None], Awaitable[None]]
 

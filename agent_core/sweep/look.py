@@ -11,7 +11,7 @@ import structlog
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Device, Frame, Key, LookedPicture, Node, Notification, WindowKind
-from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.waiting import wait_until_still
 from agent_core.errors import CommandFailed, ScreenOff, TreeUnavailable
 from agent_core.geometry import Box, Point
 from agent_core.loop.defaults import FreeLease
@@ -22,7 +22,7 @@ from agent_core.perception.reader import ScreenReader, TreeHealth
 from agent_core.perception.readings import ChatScreen, Reading, Side
 from agent_core.ports import Lease
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
-from agent_core.sweep.rows import FoundRow, digest, notes_digest, own_notes
+from agent_core.sweep.waiting import FoundRow, digest, notes_digest, own_notes
 
 MOST_PAGES = 6
 MOST_WAYS = 6  # actions on the way to the list; after these it counts as unreachable

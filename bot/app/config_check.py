@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agent_core.errors import ConfigError, ConfigInvalid
 from agent_core.owner import folder as own
-from agent_core.planner.own_tools import own_tools
+from agent_core.planner.tools import own_tools
 from bot.app.knowledge import knowledge_config
 from bot.app.models import build_chooser, build_model
 from bot.app.settings.layers import Settings

@@ -16,8 +16,8 @@ from agent_core.actions.write import to_autoglm
 from agent_core.errors import ActionParseError, InputRejected
 from agent_core.perception.compare import fold
 from agent_core.policies.detect import ReplyTask, reply_task
+from agent_core.reply.asked import asks, query_of, sentences
 from agent_core.texts import Lang, load_texts
-from agent_core.texts.wording import asks, query_of, sentences
 from simulator.model.reading import Seen, SeenBubble, View, bubbles, without_keyboard
 
 _TITLE = (35, 110)  # heights of a page's title, in thousandths

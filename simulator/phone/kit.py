@@ -8,8 +8,7 @@ from PIL import Image
 
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Node
-from agent_core.kits.drawing import draw_kit
-from agent_core.kits.kit import Kit
+from agent_core.kits.kit import Kit, draw_kit
 from simulator.phone import display
 from simulator.phone.apps.base import App, Host
 from simulator.phone.phone import VirtualPhone

@@ -34,9 +34,18 @@ from agent_core.devices.base import (
 )
 from agent_core.errors import AppNotFound, CommandFailed, TextInputFailed
 from agent_core.geometry import Box, Point
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.reader import ScreenReader
-from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Reading, Side, Source
+from agent_core.perception.readings import (
+    Bubble,
+    BubbleKind,
+    BubbleState,
+    ChatScreen,
+    Doubt,
+    DoubtKind,
+    Reading,
+    Side,
+    Source,
+)
 from agent_core.perception.tree import TreeHealth
 from simulator.phone.apps.looks import LOOKS
 

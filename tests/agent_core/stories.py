@@ -20,7 +20,7 @@ from unittest import mock
 from PIL import Image
 
 from agent_core.agent import PhoneAgent
-from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.waiting import wait_until_still
 from agent_core.errors import KnowledgeUnreachable
 from agent_core.loop.defaults import MemoryLedger
 from agent_core.model.base import Completion, OnThinking

@@ -11,8 +11,8 @@ from agent_core.actions.types import Finish, Home, Launch
 from agent_core.agent import PhoneAgent
 from agent_core.errors import CommandFailed, DeviceOffline, LeaseLost
 from agent_core.loop.defaults import NoStore
-from agent_core.loop.ending import said_at_stop
 from agent_core.loop.guard import rounds
+from agent_core.loop.outcome import said_at_stop
 from agent_core.loop.recording import Recorder
 from agent_core.model.client import ChatModel
 from agent_core.perception.observer import Observer

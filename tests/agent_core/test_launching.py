@@ -166,7 +166,7 @@ async def test_what_nobody_can_read_is_told() -> None:
 
 
 async def test_an_icon_that_opens_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_core.loop.home_screen.OPENS_SECONDS", 1.0)
+    monkeypatch.setattr("agent_core.loop.launching.OPENS_SECONDS", 1.0)
     async with lab(world()) as bench:
         icon = opening(bench)
         monkeypatch.setattr(bench.phone, "launch_app", lambda package: False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.loop import notes as summing
+from agent_core.loop.thinking import LONGEST_SUMMARY
 from agent_core.session import Answer, Question, QuestionKind, Session, Status
 from tests.support.lab import BACK, FINISH, Lab, People, do
 from tests.support.model_server import Script, ScriptedModel, Whole
@@ -55,7 +55,7 @@ async def test_a_summary_that_fails_is_a_failed_action(bench_lab: Lab) -> None:
         assert "模型没有给出文字" in newest(model, 2)
         assert "长长长" in newest(model, 6)
     assert [step.ok for step in session.steps] == [False, False, True, True]
-    assert [len(note.text) for note in session.notes] == [summing.LONGEST_SUMMARY]
+    assert [len(note.text) for note in session.notes] == [LONGEST_SUMMARY]
     assert session.status is Status.SUCCEEDED
 
 

@@ -19,7 +19,7 @@ from agent_core.model.prompt import system_prompt
 from agent_core.owner import folder as own
 from agent_core.owner.faults import faults
 from agent_core.planner import Executor
-from agent_core.planner.own_tools import LONGEST_RESULT, own_tools
+from agent_core.planner.tools import LONGEST_RESULT, own_tools
 from agent_core.planner.words import instructions
 from agent_core.policies import reply_task
 from agent_core.session import GateState, Session

@@ -8,7 +8,7 @@ import pytest
 from agent_core.actions.types import Tap
 from agent_core.devices.base import Window
 from agent_core.loop import questions
-from agent_core.loop.answers import take_answer
+from agent_core.loop.outcome import take_answer
 from agent_core.policies import Situation
 from agent_core.ports import Record
 from agent_core.session import (

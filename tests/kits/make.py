@@ -14,8 +14,7 @@ from pathlib import Path
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.kits.export import export_kit
-from agent_core.kits.kit import ENDING, differences, kit_text, load_kit
-from agent_core.kits.reading import read_kit
+from agent_core.kits.kit import ENDING, differences, kit_text, load_kit, read_kit
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.page_report import (
     InputReport,

@@ -22,9 +22,8 @@ from agent_core.errors import InputRejected
 from agent_core.geometry import Box
 from agent_core.kits import Kit, differences, kit_text, load_kit
 from agent_core.kits.disguise import Disguise
-from agent_core.kits.drawing import draw_kit
 from agent_core.kits.export import export_kit
-from agent_core.kits.reading import read_kit
+from agent_core.kits.kit import draw_kit, read_kit
 from agent_core.perception.ocr import OcrEngine, Recognised
 from agent_core.perception.page_report import MessageKind, PageKind
 from agent_core.perception.readings import Reading

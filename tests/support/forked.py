@@ -37,7 +37,7 @@ LOADED = (
         "PIL.JpegImagePlugin",
         "PIL.PngImagePlugin",
     ),
-    *("agent_core.model.tools", "agent_core.perception.chat", "storage.knowledge_index"),
+    *("agent_core.model.prompt", "agent_core.perception.chat", "storage.knowledge_index"),
     *("bot.app.run_here", "bot.app.server", "bot.channels.telegram.adapter", "bot.channels.cli.main"),
     *("simulator.model.server", "simulator.phone.server", "bot.tools.eval.scenario"),
     *(

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_core.loop.defaults import MemoryLedger
 from agent_core.ports import LedgerRow, ReplyState
-from agent_core.reply.stage import ReplyStage, stage_of
+from agent_core.reply.outcome import ReplyStage, stage_of
 from agent_core.session import Session
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "development" / "architecture.md"

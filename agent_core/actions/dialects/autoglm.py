@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from agent_core.actions.dialects import Call
 from agent_core.actions.dialects._build import build, plain
-from agent_core.actions.dialects._call import Call
 from agent_core.actions.dialects._text import QUOTES, Scanner, TextPosition, Value, shown
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from agent_core.actions.dialects import Call
 from agent_core.actions.dialects._build import POINTING, Units, build, plain
-from agent_core.actions.dialects._call import Call
 from agent_core.actions.dialects._text import QUOTES, Scanner, Value, shown
 from agent_core.actions.types import Action
 from agent_core.errors import ActionParseError

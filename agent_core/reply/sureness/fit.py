@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 from agent_core.ports import Record
-from agent_core.reply.sureness.facts import Facts, facts_of
-from agent_core.reply.sureness.lexicon import Kind, Word
+from agent_core.reply.sureness.facts import Facts, Kind, Word, facts_of
 from agent_core.reply.sureness.plain import HAN, is_politeness, spaced, stripped
 
 _RUN = re.compile(rf"[{HAN}]+")

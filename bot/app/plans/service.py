@@ -25,9 +25,8 @@ from agent_core.planner import (
     knowledge_tool,
     phone_tools,
 )
-from agent_core.planner.own_tools import own_tools
 from agent_core.planner.planner import Planner
-from agent_core.planner.tools import battery_tool
+from agent_core.planner.tools import battery_tool, own_tools
 from agent_core.planner.words import texts
 from agent_core.proxies import ProxySetting
 from agent_core.texts import told

@@ -19,8 +19,7 @@ from agent_core.errors import ConfigError, ConfigInvalid, PhonedeskError
 from agent_core.model.profile import BY_NAME, model_profiles
 from agent_core.owner import folder as own
 from agent_core.owner.faults import faults
-from agent_core.planner.own_tools import declared
-from agent_core.planner.tools import EXTRA
+from agent_core.planner.tools import EXTRA, declared
 from agent_core.texts import Listed, Worded, json_problem
 from bot.app.settings.files import CONFIG_NAME, ENV_FILE, PREFIX, config_file, unread_lines, written
 from bot.app.settings.layers import ALIAS_PREFIX, ALIAS_SECONDS, Settings, lines_of_file, no_seconds

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def marked(image: Image.Image, page: ReadPage, words: Texts) -> Image.Image:
     """Return a copy of the screenshot with a labelled box around each part that was read."""
-    from agent_core.perception.page_marks import mark_page
+    from agent_core.perception.page_report import mark_page
 
     return mark_page(image, page, lambda key: words.get(f"reading.{key}"))
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from agent_core.actions.types import Back, Home, Launch, Wait
 from agent_core.devices.base import Device
-from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.waiting import wait_until_still
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.loop.acting import do_on

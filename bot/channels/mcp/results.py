@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from agent_core.actions import types
 from agent_core.actions.types import Action
 from agent_core.errors import ScreenOff
-from agent_core.loop.ending import ended_at_limit
+from agent_core.loop.outcome import ended_at_limit
 from agent_core.session import Question, Session, Status, StepRecord
 from agent_core.texts import is_said
 

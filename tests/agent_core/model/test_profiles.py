@@ -15,8 +15,7 @@ from agent_core.devices.base import Frame
 from agent_core.errors import ConfigInvalid
 from agent_core.model.history import history
 from agent_core.model.profile import ModelProfile, model_profile, model_profiles, profile_of_model
-from agent_core.model.prompt import build_messages, system_prompt, tools_of
-from agent_core.model.tools import tools
+from agent_core.model.prompt import build_messages, system_prompt, tools, tools_of
 from agent_core.model.usage import text_tokens
 from agent_core.model.words import form_texts
 from agent_core.session import GateState, Session, StepRecord

@@ -7,9 +7,8 @@ from PIL import Image, ImageDraw
 
 from agent_core.geometry import Box
 from agent_core.perception import layout
-from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.pixels import Grid
-from agent_core.perception.readings import BubbleKind, ChatScreen
+from agent_core.perception.readings import BubbleKind, ChatScreen, DoubtKind
 from agent_core.texts.layout import font
 from simulator.phone.scenario import MessagePart, PhonePart
 from simulator.phone.world import Kind

@@ -13,13 +13,19 @@ from agent_core.errors import InputRejected
 from agent_core.extras import ExtraMissing
 from agent_core.geometry import Box
 from agent_core.perception.compare import without_count
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.lists import ChatRow
 from agent_core.perception.page_files import load_dump, load_picture
-from agent_core.perception.page_marks import mark_page
-from agent_core.perception.page_report import MessageKind, PageKind, ReadPage, read_page, report, without_secrets
+from agent_core.perception.page_report import (
+    MessageKind,
+    PageKind,
+    ReadPage,
+    mark_page,
+    read_page,
+    report,
+    without_secrets,
+)
 from agent_core.perception.reader import ScreenReader
-from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
+from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Doubt, DoubtKind, SendState, Side, Source
 from bot.channels.chat.page_reading import page_lines
 from bot.channels.chat.texts import texts
 from tests.agent_core.perception.support import QQ, look, me, open_chat, scenario, them

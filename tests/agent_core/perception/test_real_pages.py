@@ -11,10 +11,9 @@ from PIL import Image
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader
-from agent_core.perception.readings import BubbleKind, ChatScreen, SendState, Side, Source
+from agent_core.perception.readings import BubbleKind, ChatScreen, DoubtKind, SendState, Side, Source
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.scenario import MessagePart, PhonePart
 from simulator.phone.world import Kind, Sign

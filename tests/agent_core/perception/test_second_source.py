@@ -14,10 +14,9 @@ from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.model.base import Completion, OnThinking
 from agent_core.perception import transcribe
-from agent_core.perception.doubts import DoubtKind
 from agent_core.perception.ocr import OcrEngine, Recognised
 from agent_core.perception.reader import ScreenReader
-from agent_core.perception.readings import Source
+from agent_core.perception.readings import DoubtKind, Source
 from simulator.phone.scenario import MessagePart
 from simulator.phone.world import Side
 from tests.support.drawing import Drawn, draw

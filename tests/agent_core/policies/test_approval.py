@@ -10,7 +10,7 @@ from agent_core.actions.types import LongPress, Tap
 from agent_core.devices.base import Frame, Window
 from agent_core.geometry import Box
 from agent_core.loop import questions
-from agent_core.loop.answers import take_answer
+from agent_core.loop.outcome import take_answer
 from agent_core.perception.readings import Reading, Source
 from agent_core.policies import PolicyName, Situation, policies_of, review
 from agent_core.policies.approval import KEPT_STEPS, given, holds

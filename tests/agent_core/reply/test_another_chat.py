@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.loop.defaults import MemoryLedger
-from agent_core.perception.doubts import Doubt, DoubtKind
-from agent_core.perception.readings import Bubble, ChatScreen, Source
+from agent_core.perception.readings import Bubble, ChatScreen, Doubt, DoubtKind, Source
 from agent_core.perception.readings import Side as BubbleSide
 from agent_core.ports import ReplyState
 from agent_core.reply.outcome import DeliveryResult, check_chat

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Side, Source
-from agent_core.reply.asked import asked_in, query_for
+from agent_core.reply.asked import asked_in, comes_from, query_for
 from agent_core.reply.match import same_cluster
 from agent_core.reply.planning import in_parts
-from agent_core.texts.wording import comes_from
 
 
 def them(text: str, kind: BubbleKind = BubbleKind.TEXT) -> Bubble:

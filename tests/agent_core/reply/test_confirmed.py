@@ -10,9 +10,8 @@ import pytest
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.loop import questions
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.lists import ChatRow
-from agent_core.perception.readings import Bubble, ChatScreen, Side, Source
+from agent_core.perception.readings import Bubble, ChatScreen, Doubt, DoubtKind, Side, Source
 from agent_core.policies.right_chat import is_contacts, names_alike
 from agent_core.reply.outcome import DeliveryResult, check_chat
 from agent_core.session import Answer, GateState, QuestionKind, Session, Status

@@ -25,7 +25,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 import bot.app.doctor.examine
-from agent_core.devices.adb.power import MARKER as AWAKE_MARKER
+from agent_core.devices.adb.power import AWAKE_MARKER
 from agent_core.devices.adb.server import open_adb
 from agent_core.devices.adb.setup import MARKER as SETUP_MARKER
 from agent_core.errors import ConfigError, DeviceOffline

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 import sqlalchemy as sa
 
-from agent_core.devices.stillness import wait_until_still
+from agent_core.devices.waiting import wait_until_still
 from agent_core.ports import Human
 from agent_core.reply.hand_over import ReplyDelivery
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status

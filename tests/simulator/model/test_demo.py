@@ -31,9 +31,9 @@ from agent_core.geometry import Box
 from agent_core.model.client import ChatModel
 from agent_core.model.prompt import build_messages
 from agent_core.perception.readings import Reading, Source
+from agent_core.reply.asked import query_of
 from agent_core.session import GateState, Session, StepRecord
 from agent_core.texts import say
-from agent_core.texts.wording import query_of
 from simulator.model.reading import Seen, bubbles
 from simulator.model.server import MODEL_NAME, RunningDemoModel, run_demo_model, start_demo_model
 from simulator.model.transcription import transcribe

@@ -115,7 +115,7 @@ async def _exported(
 ) -> tuple[Kit, PageReport]:
     """Return the kit, and the reading of it when it is drawn again."""
     from agent_core.kits.export import export_kit
-    from agent_core.kits.reading import read_kit
+    from agent_core.kits.kit import read_kit
 
     kit = await export_kit(frame, nodes, profile, version=version, activity=activity)
     return kit, await read_kit(kit)

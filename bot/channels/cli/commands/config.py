@@ -234,7 +234,7 @@ def _read(words: Texts) -> str:
 def _own_files(settings: Settings, words: Texts) -> str:
     """Say how many files of each kind the owner's folder has, and which of its tools the planner does not get."""
     from agent_core.owner import folder as own
-    from agent_core.planner.own_tools import declared
+    from agent_core.planner.tools import declared
     from bot.app.settings.loading import own_folder
 
     folder = own_folder(settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.apps.learnt import LearntApp
-from agent_core.perception.doubts import DoubtKind
+from agent_core.perception.readings import DoubtKind
 from bot.app.core import Core, open_core
 from bot.app.learning import CoreLearning
 from bot.app.settings.loading import load

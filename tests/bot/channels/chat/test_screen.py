@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 
 from agent_core.geometry import Box
-from agent_core.perception.doubts import Doubt, DoubtKind
 from agent_core.perception.observer import SeenPage
 from agent_core.perception.page_report import ReadPage, report
-from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
+from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Doubt, DoubtKind, SendState, Side, Source
 from agent_core.texts import Lang
 from bot.channels.chat.cards import Card, screen_action
 from bot.channels.chat.conversation import Conversation, Incoming, Person

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from agent_core.actions import types
-from agent_core.loop.ending import said_at_limit
+from agent_core.loop.outcome import said_at_limit
 from agent_core.session import Question, QuestionKind, Session, Status, StepRecord
 from bot.channels.mcp.results import LoggedStep, ResultPicture, StopReason, TaskResult, gui_action, stop_reason
 

@@ -1,17 +1,24 @@
-"""Tells from the rows of a list of chats, and from an app's notifications, who is waiting."""
+"""Tells from the rows of a list of chats, and from an app's notifications, who is waiting.
+
+The notifications of QQ and WeChat: QQ writes "昵称" or "昵称(2条新消息)", with "[特别关心]" before it for some; a
+group's text is "昵称: 内容". Others are "QQ空间动态(共1条未读)" and "关联QQ号 (3条新消息)". WeChat: the text of one
+message has no prefix; several are "[2条]昵称: 内容", also in a chat of two, in which 昵称 is the title. Both can hide
+the writer: "你收到了2条新消息". An unknown form says that there are messages but not whose, so the list of chats is
+read.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node, Notification
+from agent_core.geometry import Box
 from agent_core.perception.compare import Likeness, counts_members, fold, likeness, name, same_name
-from agent_core.perception.lists import ChatRow, described_name
-from agent_core.sweep.forms import NOWHERE, told_by
+from agent_core.perception.lists import ChatRow, described_name, with_preview
 from agent_core.sweep.result import Aside, SetAside, Waiting
 
 _CUT = re.compile(r"(?:…|\.{2,3}|⋯)$")
@@ -28,6 +35,21 @@ _LABEL = re.compile(
 _GROUP = re.compile(r"群聊$|...群$")  # 李卫群 and 张群 are people
 _AVATARS_OF = ("头像", "的资料卡")  # how the apps describe an avatar
 _CLOCK = re.compile(r"\d{1,2}[:：]\d{2}")
+NOWHERE = Box(0, 0, 1, 1)
+_MESSAGES = re.compile(r"消息|message", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\s*[(（]\s*(?:\d+\+?\s*条(?:新|未读)消息|共\s*\d+\+?\s*条未读|\d+\+?\s*(?:new |unread )?messages?)\s*[)）]$",
+    re.IGNORECASE,
+)
+_CARED_FOR = re.compile(r"^\[特别关[心注]\]\s*")
+# Text that may belong to an app's format, and not to a name.
+_STRANGE = re.compile(
+    r"^[\[【][^\]】]*[\]】]|[(（][^()（）]*(?:条|消息|未读|messages?)[^()（）]*[)）]$|\d+\s*[条则].{0,4}(?:消息|未读)"
+    r"|^[你您](?:收到|有).*消息$",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"^\[(\d{1,4})\+?条(?:新消息)?\]\s*")
+_COLON = re.compile(r"[：:]\s*")
 
 
 def _set_aside(row: ChatRow, called: str, why: Aside, state: str) -> SetAside:
@@ -186,3 +208,83 @@ class FoundRow:
 
     def in_order(self) -> tuple[Waiting, ...]:
         return tuple(sorted(self.waiting.values(), key=lambda one: -one.place))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The contents of a notification.
+
+    row: a row as the list would show it; None if it names nobody.
+    messages: there are messages even if it names nobody, so the list of chats knows more.
+    """
+
+    row: ChatRow | None = None
+    messages: bool = False
+
+
+def told_by(note: Notification, profile: AppProfile, known: Sequence[str] = ()) -> Told:
+    """Read one notification of the app. ``known``: complete names of contacts; one of them is a name in any form."""
+    title, text = note.title.strip(), note.text.strip()
+    called = _CARED_FOR.sub("", _COUNTED.sub("", title)).strip()
+    if any(same_name(title, one) for one in known):
+        called = title
+    elif not called or called in (profile.name, *profile.aliases):
+        return Told(messages=bool(_MESSAGES.search(f"{title} {text}")))
+    elif _STRANGE.search(called) and not any(same_name(called, one) for one in known):
+        return Told(messages=True)
+    row = ChatRow(called, NOWHERE, 1)
+    several = _SEVERAL.match(text)
+    if several is None:
+        return Told(with_preview(row, text), messages=True)
+    rest, count = text[several.end() :], int(several[1])
+    own = name(called, drawn=True)
+    if name(rest, drawn=True).startswith(f"{own}:"):  # the app may write a wide or a narrow colon
+        words = _COLON.split(rest, maxsplit=own.count(":") + 1)[-1]
+        return Told(ChatRow(called, NOWHERE, count, words), messages=True)
+    colon = _COLON.search(rest)
+    if colon is None:
+        return Told(messages=True)
+    return Told(ChatRow(called, NOWHERE, count, rest, sender=rest[: colon.start()].strip()), messages=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The writers of new messages, as the notifications name them.
+
+    contacts: each with a state that changes when they write again, as far as the phone reports the time.
+    nameless: the state of notifications about messages of unknown senders; "" if there are none.
+    """
+
+    contacts: Mapping[str, str] = field(default_factory=dict)
+    nameless: str = ""
+
+
+def noted(
+    notes: Sequence[Notification],
+    profile: AppProfile,
+    *,
+    known: Sequence[str] = (),
+    targets: Sequence[str] | None = None,
+    people: Sequence[str] = (),
+) -> Noted:
+    """Read this app's notifications among all of the phone's.
+
+    known: complete names of contacts.
+    targets: who is wanted; None for every contact that is neither a group nor an account of the app.
+    people: are never taken for groups.
+    """
+    contacts: dict[str, list[str]] = {}
+    nameless: list[str] = []
+    for note in own_notes(notes, profile):
+        said = f"{note.key}|{fold(note.text)}|{note.updated_ms}"
+        told = told_by(note, profile, known)
+        row = told.row
+        called = whole_name(row, known, (), ()) if row is not None else None
+        if row is None or called is None:  # hidden, of several people, or a name that is cut off
+            nameless += [said] if told.messages else []
+        elif (why := aside_of(row, called, known, profile, people)) is not None:
+            nameless += [said] if why is Aside.LOOK_ALIKE else []  # the look at the list tells people of it
+        elif targets is None or any(same_name(called, name) for name in targets):
+            contacts.setdefault(called, []).append(said)
+    states = {called: digest("note", *sorted(said)) for called, said in contacts.items()}
+    return Noted(states, digest("nameless", *sorted(nameless)) if nameless else "")
