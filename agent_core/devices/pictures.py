@@ -1,10 +1,13 @@
-"""Comparing the pixels of a screen: whether two screens are equal, and whether one is black."""
+"""The pixels of a screen: decoding a picture, and telling whether two screens are equal or one is black."""
 
 from __future__ import annotations
 
+import io
 import sys
 
 from PIL import Image
+
+from agent_core.errors import ScreenshotFailed
 
 STATUS_BAR = 0.035  # of the height: the clock there must not make a screen look changed
 _CONTENT = (0.05, 0.94)  # between status and navigation bar, which show even over a protected window
@@ -12,6 +15,15 @@ _BLACK = 4  # of 255
 _SAMPLES = (24, 48)  # columns and rows
 _BAND = 60  # rows
 _HASH = 2**sys.hash_info.width - 1
+
+
+def decoded(data: bytes | memoryview, formats: list[str]) -> Image.Image:
+    """Return a picture in one of ``formats`` (``PNG``, ``JPEG``) as RGB. Raises ScreenshotFailed if it is not whole."""
+    try:
+        with Image.open(io.BytesIO(data), formats=formats) as image:
+            return image.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
 
 
 def digest(image: Image.Image, status_bar: float = STATUS_BAR) -> str:

@@ -7,7 +7,6 @@ dump``.
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import struct
 from collections import deque
@@ -17,12 +16,12 @@ from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from agent_core.devices.adb.parse import first_line
 from agent_core.devices.adb.transport import Transport
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.pictures import digest, is_black
+from agent_core.devices.pictures import decoded, digest, is_black
 from agent_core.devices.shell import command_line
 from agent_core.devices.waiting import Time
 from agent_core.errors import ScreenshotFailed, TreeUnavailable
@@ -206,11 +205,7 @@ def decode_png(output: bytes | bytearray, start: int = 0) -> Image.Image:
     begin = output.find(_PNG, start)
     if begin < 0:
         raise _no_picture(output[start:])
-    try:
-        with Image.open(io.BytesIO(memoryview(output)[begin:]), formats=["PNG"]) as image:
-            return image.convert("RGB")
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
+    return decoded(memoryview(output)[begin:], ["PNG"])
 
 
 def decode_raw(output: bytes | bytearray, size: tuple[int, int] | None, start: int = 0) -> Image.Image:

@@ -16,7 +16,7 @@ from agent_core.devices.adb import parse
 from agent_core.devices.adb.brands import input_denied
 from agent_core.devices.adb.capture import Capture, CapturedPicture, CaptureHistory, Way, extract_xml, parse_tree
 from agent_core.devices.adb.keyboard import Keyboard
-from agent_core.devices.adb.launching import WINDOW_COMMAND, Launcher, check_package
+from agent_core.devices.adb.launching import WINDOW_COMMAND, Launcher
 from agent_core.devices.adb.power import Power
 from agent_core.devices.adb.touches import Touches
 from agent_core.devices.adb.transport import Elsewhere, ShellResult, Transport, require
@@ -36,6 +36,7 @@ from agent_core.devices.base import (
     Window,
     WindowKind,
 )
+from agent_core.devices.checks import check_package, check_point, check_properties, check_seconds, check_url
 from agent_core.devices.installed import PACKAGES_SECONDS, InstalledApps
 from agent_core.devices.shell import PIPE, Raw, command_line
 from agent_core.devices.waiting import Time
@@ -52,9 +53,7 @@ from agent_core.retry import Sleep, with_retries
 log = structlog.get_logger(__name__)
 
 TREE_SECONDS = 3.0
-MAX_COORDINATE = 20_000
 _TREE_FILE = "/data/local/tmp/phonedesk-tree.xml"
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
 
 LOOK_LINE = command_line(
     WINDOW_COMMAND,
@@ -83,7 +82,6 @@ class AdbDevice:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
-        tree_seconds: float = TREE_SECONDS,
         apps: InstalledApps | None = None,
         pictures: CaptureHistory | None = None,
         at: str = "",
@@ -95,7 +93,7 @@ class AdbDevice:
         self._transport = Transport(server.host, server.port, serial, sleep=sleep, at=at, elsewhere=elsewhere)
         self._capture = Capture(self._transport, self._time, pictures or CaptureHistory())
         self._keyboard = Keyboard(self._transport, self._time)
-        self.tree_seconds = tree_seconds
+        self.tree_seconds = TREE_SECONDS
         self._apps = apps or InstalledApps()
         self._versions: dict[str, tuple[float, str | None]] = {}
         self._touches = Touches(self._transport)
@@ -145,9 +143,7 @@ class AdbDevice:
         )
 
     async def properties(self, *names: str) -> Mapping[str, str]:
-        for name in names:
-            if not parse.PROPERTY.fullmatch(name):
-                raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
+        check_properties(names)
         if not names:
             return {}
         result = await self._read(*(("getprop", name) for name in names))
@@ -243,10 +239,7 @@ class AdbDevice:
         await self.swipe(point, point, seconds)
 
     async def swipe(self, start: Point, end: Point, seconds: float = 0.4) -> None:
-        if not 0 <= seconds <= 30:
-            raise CommandFailed(
-                f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.", key="touch_seconds", seconds=seconds
-            )
+        check_seconds(seconds)
         milliseconds = str(max(1, round(seconds * 1000)))
         await self._act(("input", "swipe", *_pair(start), *_pair(end), milliseconds), seconds=15 + seconds)
 
@@ -279,8 +272,7 @@ class AdbDevice:
     async def open_url(self, url: str, package: str) -> None:
         check_package(package)
         self._versions.pop(package, None)
-        if not _URL.fullmatch(url):
-            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
+        check_url(url)
         args = ("am", "start", "-a", "android.intent.action.VIEW", "-d", url, "-p", package)
         result = await self._transport.shell(command_line(args))
         require(result)
@@ -395,6 +387,5 @@ class AdbDevice:
 
 
 def _pair(point: Point) -> tuple[str, str]:
-    if not (0 <= point.x < MAX_COORDINATE and 0 <= point.y < MAX_COORDINATE):
-        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.", key="off_screen", x=point.x, y=point.y)
+    check_point(point)
     return str(int(point.x)), str(int(point.y))

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from agent_core.devices.adb import parse
 from agent_core.devices.adb.transport import Transport, require
 from agent_core.devices.base import Window, WindowKind
+from agent_core.devices.checks import check_package
 from agent_core.devices.shell import PIPE, command_line
 from agent_core.devices.waiting import Time
 from agent_core.errors import AppNotFound, CommandFailed
@@ -102,9 +103,3 @@ class Launcher:
 
 def _is_front(window: Window, package: str) -> bool:
     return window.kind is WindowKind.APP and window.package == package
-
-
-def check_package(package: str) -> None:
-    """Raise AppNotFound if this cannot be the name of a package."""
-    if len(package) > 255 or not parse.PACKAGE.fullmatch(package):
-        raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])

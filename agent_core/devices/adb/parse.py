@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.devices.base import Battery, DeviceEntry, Look, Notification, ScreenState, Window, WindowKind
-
-PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
-PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
+from agent_core.devices.checks import PACKAGE
 
 # `look` keeps only these lines of `dumpsys window`, `dumpsys power` and `dumpsys activity`: the rest is hundreds of
 # kilobytes.

@@ -11,8 +11,8 @@ import re
 import stat
 import struct
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,14 +21,13 @@ import structlog
 from agent_core.devices.adb.brands import PROPERTIES, Brand, brand_of, input_denied
 from agent_core.devices.adb.connection import AdbConnection
 from agent_core.devices.adb.parse import denies_input, first_line
-from agent_core.devices.shell import command_line
+from agent_core.devices.shell import Retried, check_length, command_line, short
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
-from agent_core.retry import Sleep, with_retries
+from agent_core.retry import Sleep
 from agent_core.texts import Worded
 
 log = structlog.get_logger(__name__)
 
-MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535
 CONNECT_SECONDS = 5.0
 PUSH_SECONDS = 120.0
 SYNC_PIECE = 64 * 1024  # bytes; the most that a DATA message may have
@@ -65,7 +64,7 @@ def require(result: ShellResult) -> None:
         raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
 
-class Transport:
+class Transport(Retried):
     """Calls to one phone through one adb server. ``round_trips`` counts the streams that were opened to the phone.
 
     serial: the phone's name in errors and logs.
@@ -83,13 +82,11 @@ class Transport:
         at: str = "",
         elsewhere: Elsewhere | None = None,
     ) -> None:
+        super().__init__(sleep)
         self.host, self.port, self.serial = host, port, serial
         self.at = at or serial
         self._elsewhere = elsewhere
         self.round_trips = 0
-        self._sleep = sleep
-        self._gone = False  # the last call could not reach it in any of its tries
-        self._tidying = 0
         self._features: frozenset[str] | None = None
         self._brand: Brand | None = None
 
@@ -108,17 +105,6 @@ class Transport:
         v2 = "shell_v2" in await self.features()
         request = f"shell,v2,raw:{line}" if v2 else f"shell:{line}; echo phonedesk-exit:$?"
         return await self._call(request, shown or line, seconds, safe, _read_v2 if v2 else _read_v1)
-
-    @contextmanager
-    def tidying(self) -> Iterator[None]:
-        """Try a phone that was away already only once a call inside the block, so that cleaning up does not wait
-        again.
-        """
-        self._tidying += 1
-        try:
-            yield
-        finally:
-            self._tidying -= 1
 
     async def exec_out(self, line: str, *, seconds: float = 20.0, into: bytearray | None = None) -> bytearray:
         """Return the output of ``line``, including stderr, without an exit status.
@@ -145,7 +131,7 @@ class Transport:
                     await _ask(connection, f"shell,v2,TERM=dumb,pty:{line}" if v2 else f"shell:{line}")
             except (TimeoutError, asyncio.IncompleteReadError, ConnectionError) as error:
                 raise DeviceOffline(
-                    f"The connection to {self.serial} broke during `{_short(line)}`.",
+                    f"The connection to {self.serial} broke during `{short(line)}`.",
                     key="phone_broke_off",
                     phone=self.serial,
                 ) from error
@@ -189,26 +175,13 @@ class Transport:
     async def _call(
         self, request: str, line: str, seconds: float, safe: bool, read: Callable[[AdbConnection], Awaitable[T]]
     ) -> T:
-        if len(line.encode()) > MAX_COMMAND:
-            raise CommandFailed(
-                f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}",
-                key="command_too_long",
-                most=MAX_COMMAND,
-                command=_short(line),
-            )
+        check_length(line)
         if safe:
             return await self._tried(lambda: self._once(self._attach, request, line, seconds, read))
         return await self._once(lambda: self._tried(self._attach), request, line, seconds, read)
 
     async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
-        try:
-            once = self._gone and self._tidying
-            result = await (call() if once else with_retries(lambda: self._by_any_way(call), sleep=self._sleep))
-        except DeviceOffline as error:
-            self._gone = error.retried = True
-            raise
-        self._gone = False
-        return result
+        return await self._retried(lambda: self._by_any_way(call))
 
     async def _by_any_way(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call; if the phone is lost, have the next try take another way to it."""
@@ -236,14 +209,14 @@ class Transport:
                 return await read(connection)
         except TimeoutError as error:
             raise CommandFailed(
-                f"`{_short(line)}` did not end within {seconds:g} s.",
+                f"`{short(line)}` did not end within {seconds:g} s.",
                 key="command_late",
-                command=_short(line),
+                command=short(line),
                 seconds=f"{seconds:g}",
             ) from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise DeviceOffline(
-                f"The connection to {self.serial} broke during `{_short(line)}`.",
+                f"The connection to {self.serial} broke during `{short(line)}`.",
                 key="phone_broke_off",
                 phone=self.serial,
             ) from error
@@ -374,10 +347,6 @@ async def _read_v1(connection: AdbConnection) -> ShellResult:
 
 def _text(data: bytes | bytearray) -> str:
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= 80 else line[:77] + "…"
 
 
 _REASONS = {

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import math
-import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import structlog
-from PIL import Image, UnidentifiedImageError
 
 from agent_core.devices.base import (
     Battery,
@@ -30,12 +27,13 @@ from agent_core.devices.base import (
     TouchWatch,
     Window,
 )
+from agent_core.devices.checks import check_package, check_point, check_properties, check_seconds, check_url
 from agent_core.devices.hdc import parse
 from agent_core.devices.hdc.keyboard import HOLDER_FILE, KEYS, HdcKeyboard, refusal, ui_input
 from agent_core.devices.hdc.power import RESTORE, HdcPower
 from agent_core.devices.hdc.transport import HdcProgram, HdcTransport
 from agent_core.devices.installed import PACKAGES_SECONDS, InstalledApps
-from agent_core.devices.pictures import digest, is_black
+from agent_core.devices.pictures import decoded, digest, is_black
 from agent_core.devices.shell import AND, Raw
 from agent_core.devices.waiting import Time
 from agent_core.errors import AppNotFound, CommandFailed, DeviceError, ScreenOff, ScreenshotFailed, TreeUnavailable
@@ -47,13 +45,9 @@ log = structlog.get_logger(__name__)
 FOLDER = "/data/local/tmp"  # the only place where hdc's user may write
 TREE_SECONDS = 5.0
 LAUNCH_SECONDS = 10.0
-MAX_COORDINATE = 20_000
 MIN_SPEED, MAX_SPEED = 200, 40_000  # pixels a second that uitest takes
 STILL = 5  # pixels: a swipe that moves less is a touch that is held
 LONG_SECONDS = 0.5  # a touch that is held for longer is a long press, of 1.5 s: uitest has no other
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
-_PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
-_PACKAGE = re.compile(r"[A-Za-z]\w*(?:\.\w+)+", re.ASCII)
 STARTED = "start ability successfully"
 _LOOK = (
     ("aa", "dump", "-l"),
@@ -74,14 +68,13 @@ class HdcDevice:
         program: HdcProgram,
         key: str,
         *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Sleep = asyncio.sleep,
-        apps: InstalledApps | None = None,
+        sleep: Sleep,
+        apps: InstalledApps,
     ) -> None:
         """key: the phone's connect key, as ``hdc list targets`` has it: a serial number, or host:port."""
         self._transport = HdcTransport(program, key, sleep=sleep)
-        self._time = Time(clock, sleep)
-        self._apps = apps or InstalledApps()
+        self._time = Time(time.monotonic, sleep)
+        self._apps = apps
         self._keyboard = HdcKeyboard(self._transport, self.tree, lambda point: (ui_input("click", *_pair(point)),))
         self._power = HdcPower(self._transport, self._time, self.look, self._swipe_up)
         self._bundles: dict[str, tuple[float, parse.Bundle | None]] = {}
@@ -127,9 +120,7 @@ class HdcDevice:
 
     async def properties(self, *names: str) -> Mapping[str, str]:
         """Read parameters of HarmonyOS (``const.product.model``); "" for one that the phone does not have."""
-        for name in names:
-            if not _PROPERTY.fullmatch(name):
-                raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
+        check_properties(names)
         if not names:
             return {}
         values = [part.strip() for part in await self._parts(*(("param", "get", name) for name in names))]
@@ -161,8 +152,7 @@ class HdcDevice:
 
     async def _bundle(self, package: str, *, fresh: bool = False) -> parse.Bundle | None:
         """Return the phone's record of an app, which is long; None if the app is not installed."""
-        if len(package) > 255 or not _PACKAGE.fullmatch(package):
-            raise AppNotFound(f"{package[:100]!r} is no name of a package.", key="no_package_name", name=package[:100])
+        check_package(package)
         now = self._time.clock()
         asked_at, bundle = self._bundles.get(package, (now - PACKAGES_SECONDS, None))
         if fresh or now - asked_at >= PACKAGES_SECONDS:
@@ -263,12 +253,12 @@ class HdcDevice:
 
     async def long_press(self, point: Point, seconds: float = 1.0) -> None:
         """Press for 1.5 s whatever ``seconds`` is: uitest has no other long press."""
-        _check_seconds(seconds)
+        check_seconds(seconds)
         await self._act(ui_input("longClick", *_pair(point)))
 
     async def swipe(self, start: Point, end: Point, seconds: float = 0.4) -> None:
         """Swipe at the speed that takes ``seconds``, within the 200 to 40,000 pixels a second that uitest takes."""
-        _check_seconds(seconds)
+        check_seconds(seconds)
         distance = math.hypot(end.x - start.x, end.y - start.y)
         if distance < STILL:
             await self._act(ui_input("longClick" if seconds > LONG_SECONDS else "click", *_pair(start)))
@@ -334,8 +324,7 @@ class HdcDevice:
 
     async def open_url(self, url: str, package: str) -> None:
         """Have the system open the address. Raises CommandFailed if another app than ``package`` took it, or none."""
-        if not _URL.fullmatch(url):
-            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
+        check_url(url)
         start = ("aa", "start", "-A", "ohos.want.action.viewData", "-U", url)
         _, output = await self._transport.shell(start)
         if STARTED not in output:
@@ -360,7 +349,7 @@ class HdcDevice:
 
     def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
         """Return a watch that never sees a touch: HarmonyOS does not report touches over hdc."""
-        return _no_touches()
+        return nullcontext(_NoTouches())
 
     async def leave(self) -> None:
         """Do nothing: a HarmonyOS phone that asks for a secret is not unlocked here."""
@@ -411,17 +400,8 @@ class _NoTouches:
         """Do nothing: there is nothing to forget."""
 
 
-@asynccontextmanager
-async def _no_touches() -> AsyncGenerator[TouchWatch, None]:
-    yield _NoTouches()
-
-
 def _decoded(data: bytes, taken_at: float) -> Frame:
-    try:
-        with Image.open(io.BytesIO(data), formats=["JPEG", "PNG"]) as image:
-            picture = image.convert("RGB")
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
+    picture = decoded(data, ["JPEG", "PNG"])
     if is_black(picture):
         raise ScreenshotFailed("The picture of the screen is black.", key="black_screenshot")
     return Frame(picture, digest(picture), taken_at)
@@ -434,15 +414,7 @@ def _said(output: str) -> CommandFailed:
     return CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
 
-def _check_seconds(seconds: float) -> None:
-    if not 0 <= seconds <= 30:
-        raise CommandFailed(
-            f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.", key="touch_seconds", seconds=seconds
-        )
-
-
 def _pair(point: Point) -> tuple[str, str]:
     """Return the coordinates for uitest, which takes none below 1."""
-    if not (0 <= point.x < MAX_COORDINATE and 0 <= point.y < MAX_COORDINATE):
-        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.", key="off_screen", x=point.x, y=point.y)
+    check_point(point)
     return str(max(1, int(point.x))), str(max(1, int(point.y)))

@@ -15,17 +15,15 @@ import asyncio
 import contextlib
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from agent_core.devices.shell import Raw, command_line
+from agent_core.devices.shell import Raw, Retried, check_length, command_line, short
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, HdcNotFound
-from agent_core.retry import Sleep, with_retries
+from agent_core.retry import Sleep
 
 CALL_SECONDS = 15.0
-MAX_COMMAND = 60_000  # bytes; older versions of hdc have a buffer of 60 KiB
 _EXIT = re.compile(r"\s*phonedesk-exit:(\d+)\s*\Z")
 _FAIL = re.compile(r"^\[Fail\]\s*(?P<why>.*)$", re.MULTILINE)
 _UNAUTHORIZED = re.compile(r"\[E00000[2-46]\]|unauthori[sz]ed", re.IGNORECASE)
@@ -66,9 +64,9 @@ class HdcProgram:
                 output, _ = await process.communicate()
         except TimeoutError as error:
             raise CommandFailed(
-                f"`hdc {_short(' '.join(arguments))}` did not end within {seconds:g} s.",
+                f"`hdc {short(' '.join(arguments))}` did not end within {seconds:g} s.",
                 key="command_late",
-                command=_short(" ".join(("hdc", *arguments))),
+                command=short(" ".join(("hdc", *arguments))),
                 seconds=f"{seconds:g}",
             ) from error
         finally:
@@ -79,16 +77,14 @@ class HdcProgram:
         return output.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-class HdcTransport:
+class HdcTransport(Retried):
     """Calls to the phone with the connect key ``key``. ``round_trips`` counts the processes that were started."""
 
     def __init__(self, program: HdcProgram, key: str, *, sleep: Sleep = asyncio.sleep) -> None:
+        super().__init__(sleep)
         self.key = key
         self.round_trips = 0
         self._program = program
-        self._sleep = sleep
-        self._tidying = 0
-        self._gone = False
 
     @property
     def serial(self) -> str:
@@ -104,13 +100,7 @@ class HdcTransport:
         Raises DeviceOffline if the way to the phone breaks, DeviceUnauthorized, and CommandFailed after ``seconds``.
         """
         line = f"{command_line(*commands)}; echo phonedesk-exit:$?"
-        if len(line.encode()) > MAX_COMMAND:
-            raise CommandFailed(
-                f"The command is too long for the phone (over {MAX_COMMAND} bytes): {_short(line)}",
-                key="command_too_long",
-                most=MAX_COMMAND,
-                command=_short(line),
-            )
+        check_length(line)
         return await self._tried(lambda: self._shell(line, seconds), safe=safe)
 
     async def receive(self, path: str) -> bytes:
@@ -125,17 +115,6 @@ class HdcTransport:
                 return await asyncio.to_thread(target.read_bytes)
 
         return await self._tried(received, safe=True)
-
-    @contextmanager
-    def tidying(self) -> Iterator[None]:
-        """Ask a phone that was away already only once a call inside the block, so that cleaning up does not wait
-        again.
-        """
-        self._tidying += 1
-        try:
-            yield
-        finally:
-            self._tidying -= 1
 
     async def _shell(self, line: str, seconds: float) -> tuple[int, str]:
         output = await self._run("shell", line, seconds=seconds)
@@ -183,17 +162,9 @@ class HdcTransport:
                     raise
                 return error
 
-        try:
-            once = self._gone and self._tidying
-            result = await (attempt() if once else with_retries(attempt, sleep=self._sleep))
-        except DeviceOffline as error:
-            self._gone = error.retried = True
-            raise
+        gone = self._gone
+        result = await self._retried(attempt)
         if isinstance(result, DeviceError):
+            self._gone = gone  # this says nothing about the next call
             raise result
-        self._gone = False
         return result
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= 80 else line[:77] + "…"

@@ -113,15 +113,15 @@ class WdaClient:
                 raise
             raise session_lost() from error
 
-    async def in_session(self, session: str, path: str, body: Json | None, *, seconds: float = READ_SECONDS) -> object:
+    async def in_session(self, session: str, path: str, body: Json | None, *, seconds: float) -> object:
         """Make a request once, in this session and no other; ``body`` None is a GET. Raises WdaRefusal if it has
         ended.
         """
         return (await self._in(session, path, body, seconds)).value
 
-    async def act_anywhere(self, path: str, *, seconds: float = READ_SECONDS) -> object:
+    async def act_anywhere(self, path: str) -> object:
         """POST an action that needs no session, once."""
-        return (await self._call("POST", path, {}, seconds)).value
+        return (await self._call("POST", path, {}, READ_SECONDS)).value
 
     # -- the session
 

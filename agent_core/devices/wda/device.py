@@ -29,6 +29,7 @@ from agent_core.devices.base import (
     Window,
     WindowKind,
 )
+from agent_core.devices.checks import check_properties, check_url
 from agent_core.devices.installed import InstalledApps
 from agent_core.devices.waiting import Time
 from agent_core.devices.wda.client import WdaClient, WdaRefusal, number, text
@@ -49,8 +50,6 @@ LAUNCH_SECONDS = 15.0
 PREFIX = "wda:"
 _ASKED_AT_ONCE = 8
 _BUNDLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,254}")
-_PROPERTY = re.compile(r"[\w.\-]+", re.ASCII)
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://\S{1,2000}")
 _NOT_INSTALLED = re.compile(r"NotFound|not installed|returned nil for|OSStatus error -10814", re.IGNORECASE)
 _UNTRUSTED = re.compile(r"not been explicitly trusted|invalid code signature|untrusted", re.IGNORECASE)
 _LOCKED = re.compile(r"\bLocked\b|could not be,? unlocked|until the screen gets unlocked", re.IGNORECASE)
@@ -115,9 +114,7 @@ class WdaDevice:
 
     async def properties(self, *names: str) -> Mapping[str, str]:
         """Return the version of iOS, the model and the maker; "" for every other name."""
-        for name in names:
-            if not _PROPERTY.fullmatch(name):
-                raise CommandFailed(f"{name!r} is no name of a system property.", key="no_property", name=name)
+        check_properties(names)
         if not names:
             return {}
         status, told = await self._client.read("/status"), await self._client.read("/wda/device/info")
@@ -296,8 +293,7 @@ class WdaDevice:
         self._old = set()
 
     async def open_url(self, url: str, package: str) -> None:
-        if not _URL.fullmatch(url):
-            raise CommandFailed(f"{url[:100]!r} is no address that an app could open.", key="no_app_url", url=url[:100])
+        check_url(url)
         try:
             await self._client.act("/url", {"url": url, "bundleId": package}, seconds=30)
         except WdaRefusal as error:
@@ -331,10 +327,9 @@ class WdaDevice:
         """Do nothing: how long the screen stays on is the owner's setting (Auto-Lock)."""
         return nullcontext()
 
-    @asynccontextmanager
-    async def touch_watch(self) -> AsyncGenerator[TouchWatch, None]:
+    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
         """Return a watch that never sees a touch."""
-        yield _Unseen()
+        return nullcontext(_Unseen())
 
     async def leave(self) -> None:
         """Do nothing: an iPhone that asks for a secret is not unlocked here."""

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
-import io
 from collections.abc import Callable, Sequence
 
-from PIL import Image, UnidentifiedImageError
-
 from agent_core.devices.base import Frame, Node
-from agent_core.devices.pictures import digest, is_black
+from agent_core.devices.pictures import decoded, digest, is_black
 from agent_core.devices.wda import source
 from agent_core.devices.wda.client import WdaClient, number, text
 from agent_core.errors import CommandFailed, ScreenshotFailed, TreeUnavailable
@@ -107,15 +103,7 @@ def _decoded(data: str, asked: float) -> tuple[Frame, bool]:
     """Return the picture in a base64 text, and whether it is black. ScreenshotFailed if it is not whole."""
     try:
         picture = base64.b64decode(data, validate=False)
-        with Image.open(io.BytesIO(picture), formats=["PNG", "JPEG"]) as image:
-            frame = image.convert("RGB")
-    except (
-        binascii.Error,
-        OSError,
-        SyntaxError,
-        ValueError,
-        UnidentifiedImageError,
-        Image.DecompressionBombError,
-    ) as error:
+    except ValueError as error:
         raise ScreenshotFailed(f"The picture did not come whole: {error}.", key="half_screenshot", why=error) from error
-    return Frame(frame, digest(frame, STATUS_BAR), asked), is_black(frame)
+    image = decoded(picture, ["PNG", "JPEG"])
+    return Frame(image, digest(image, STATUS_BAR), asked), is_black(image)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from agent_core.devices.checks import check_point, check_seconds
 from agent_core.devices.wda.client import Json, WdaClient
-from agent_core.errors import CommandFailed
 from agent_core.geometry import Point
 
 _TAP, _BETWEEN = 60, 80  # milliseconds
 _EDGE = 2  # points from the left edge: the swipe back begins there
-_MAX_COORDINATE = 20_000
 _DOWN: Json = {"type": "pointerDown", "button": 0}
 _UP: Json = {"type": "pointerUp", "button": 0}
 
@@ -73,8 +72,7 @@ class WdaTouches:
 
 
 def _move(point: Point, scale: float, milliseconds: int = 0) -> Json:
-    if not (0 <= point.x < _MAX_COORDINATE and 0 <= point.y < _MAX_COORDINATE):
-        raise CommandFailed(f"({point.x}, {point.y}) is not on the screen.", key="off_screen", x=point.x, y=point.y)
+    check_point(point)
     return {"type": "pointerMove", "duration": milliseconds, "x": point.x / scale, "y": point.y / scale}
 
 
@@ -87,8 +85,5 @@ def _press(milliseconds: int) -> tuple[Json, Json, Json]:
 
 
 def _milliseconds(seconds: float) -> int:
-    if not 0 <= seconds <= 30:
-        raise CommandFailed(
-            f"A touch of {seconds} s is not possible; it lasts 0 to 30 s.", key="touch_seconds", seconds=seconds
-        )
+    check_seconds(seconds)
     return max(1, round(seconds * 1000))
