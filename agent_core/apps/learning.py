@@ -21,8 +21,8 @@ from agent_core.geometry import Point
 from agent_core.perception.compare import same_name
 from agent_core.perception.lists import ChatRow, is_list_page, tabs
 from agent_core.perception.observer import Observation, Observer, SeenPage
-from agent_core.perception.reader import TreeHealth
 from agent_core.perception.readings import ChatScreen, SendState, Side
+from agent_core.perception.tree import TreeHealth
 from agent_core.ports import Lease
 from agent_core.reply.match import is_bubble_of, is_draft
 

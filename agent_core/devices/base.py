@@ -250,15 +250,18 @@ class TextInput(Protocol):
         """Trigger the focused field's own send action, as the send key of a keyboard does (Android's editor action)."""
 
 
-class TouchWatch(Protocol):
-    """Touches by a person's fingers. Touches that adb injects are not among them."""
+@dataclass(slots=True)
+class TouchWatch:
+    """A watch for touches by a person's fingers. Touches that adb injects are not among them.
 
-    @property
-    def touched(self) -> bool:
-        """True if a person has touched the screen since the watch began or ``forget`` was last called."""
+    touched: a person has touched the screen since the watch began or ``forget`` was last called.
+    """
+
+    touched: bool = False
 
     def forget(self) -> None:
         """Count only touches from now on."""
+        self.touched = False
 
 
 class Device(Protocol):
@@ -383,8 +386,11 @@ class Device(Protocol):
         The owner's own setting is put back afterwards.
         """
 
-    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
-        """Watch for touches by a person inside the block. A phone that does not report touches never shows any."""
+    def touch_watch(self, watch: TouchWatch | None = None) -> AbstractAsyncContextManager[TouchWatch]:
+        """Watch for touches by a person inside the block, with ``watch`` or a new one.
+
+        A phone that does not report touches never shows any.
+        """
 
     async def open_url(self, url: str, package: str) -> None:
         """Have the app ``package`` open an address of its own scheme (``mqqwpa://…``).

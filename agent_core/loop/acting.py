@@ -106,7 +106,7 @@ class ActionPerformer:
         launcher: AppLauncher,
         touches: TouchWatch,
         summary: Summary,
-        chooser: Chooser | None = None,
+        chooser: Chooser | None,
     ) -> None:
         self._device = device
         self._lease = lease
@@ -168,12 +168,12 @@ class ActionPerformer:
                 return await self._ask_knowledge(query)
             case Wait(duration=seconds):
                 await asyncio.sleep(seconds)
-                return self._ok("run.waited")
+                return ActResult(say(session.lang, "run.waited"))
             case Note(message=message):
                 usage = await self._summary.note(session, seen, message)
                 return ActResult(say(session.lang, "run.noted"), usage=usage)
             case Interact(question=text, choices=choices):
-                return self._ask_model_question(text, choices)
+                return ActResult("", ok=False, question=questions.interact(session, text, choices))
             case TakeOver(message=message):
                 return ActResult("", ok=False, question=questions.take_over(self._session, message))
             case Tap(message=message) if (to_ask or message) and not allowed:
@@ -244,12 +244,6 @@ class ActionPerformer:
         if not records:
             return ActResult(say(self._session.lang, "run.knowledge_nothing"), ok=False)
         return ActResult(say(self._session.lang, "run.knowledge_only", text=records[0].text))
-
-    def _ask_model_question(self, text: str, choices: tuple[str, ...]) -> ActResult:
-        return ActResult("", ok=False, question=questions.interact(self._session, text, choices))
-
-    def _ok(self, key: str) -> ActResult:
-        return ActResult(say(self._session.lang, key))
 
 
 def as_seen(seen: Observation) -> Situation:

@@ -173,16 +173,9 @@ class _Labels:
 class HomeScreen:
     """The icons of one phone. ``before_act`` is awaited before everything that is done on it; it may raise."""
 
-    def __init__(
-        self,
-        observer: Observer,
-        before_act: Callable[[], Awaitable[None]],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, observer: Observer, before_act: Callable[[], Awaitable[None]]) -> None:
         self._observer = observer
         self._before_act = before_act
-        self._clock = clock
 
     @property
     def _device(self) -> Device:
@@ -201,8 +194,8 @@ class HomeScreen:
             raise _no_home()
         await self._device.tap(icon.box.center)
         seen = await self._after(page)
-        until = self._clock() + OPENS_SECONDS
-        while self._clock() < until:
+        until = time.monotonic() + OPENS_SECONDS
+        while time.monotonic() < until:
             front = seen.window.package
             if front is not None and front != home and seen.window.kind is WindowKind.APP:
                 return front

@@ -59,32 +59,6 @@ class Outside:
     trajectory: Trajectory | None = None
 
 
-class PersonTouches:
-    """A person's touches during an attempt. Outside of one they are not watched."""
-
-    def __init__(self) -> None:
-        self._watch: TouchWatch | None = None
-
-    @property
-    def touched(self) -> bool:
-        return self._watch is not None and self._watch.touched
-
-    def forget(self) -> None:
-        """Forget the touches so far."""
-        if self._watch is not None:
-            self._watch.forget()
-
-    @asynccontextmanager
-    async def followed(self, device: Device) -> AsyncIterator[None]:
-        """Watch for touches while the block runs."""
-        async with device.touch_watch() as watch:
-            self._watch = watch
-            try:
-                yield
-            finally:
-                self._watch = None
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """The parts of one run. ``profile``, ``flow`` and ``decisions`` are None unless it is a reply task."""
@@ -96,7 +70,7 @@ class Run:
     launcher: AppLauncher
     recorder: Recorder
     repeats: RepeatWatch
-    touches: PersonTouches
+    touches: TouchWatch
     profile: AppProfile | None
     flow: ReplyFlow | None
     decisions: Decisions | None
@@ -110,10 +84,13 @@ class Run:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Keep the screen on and watch for a person's touches while steps are taken."""
+        """Keep the screen on and watch for a person's touches while steps are taken. Otherwise they do not count."""
         awake = nullcontext() if self.session.dry_run else self.device.kept_awake()
-        async with awake, self.touches.followed(self.device):
-            yield
+        try:
+            async with awake, self.device.touch_watch(self.touches):
+                yield
+        finally:
+            self.touches.forget()
 
     async def look(self, *, read: bool) -> Observation:
         """Return the observation for a step. ``read``: whether to read texts, if it is not a reply task."""
@@ -207,9 +184,8 @@ def take_up(session: Session, outside: Outside) -> Run:
     charge_to(Account(session.spent, lambda: session.half_sent and session.status is Status.RUNNING))
     recorder = Recorder(session, outside.store, outside.observer.redaction, outside.trajectory)
     app = profile(session.gate.app) if session.gate.enabled else None
-    touches = PersonTouches()
+    touches = TouchWatch()
     flow, decisions = _reply(session, app, outside, recorder, touches) if app is not None else (None, None)
-    summary = outside.thinker.summary
     launcher = AppLauncher(outside.observer, outside.ledger, outside.lease, touches, allowed_packages(session))
     actor = ActionPerformer(
         outside.device,
@@ -219,8 +195,8 @@ def take_up(session: Session, outside: Outside) -> Run:
         flow,
         launcher,
         touches,
-        summary,
-        chooser=outside.chooser,
+        outside.thinker.summary,
+        outside.chooser,
     )
     policies = outside.policies
     if policies is None:
@@ -243,7 +219,7 @@ def take_up(session: Session, outside: Outside) -> Run:
 
 
 def _reply(
-    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: PersonTouches
+    session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: TouchWatch
 ) -> tuple[ReplyFlow, Decisions]:
     observer, ledger, lease = outside.observer, outside.ledger, outside.lease
     delivery = ReplyDelivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)

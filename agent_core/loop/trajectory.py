@@ -286,11 +286,10 @@ def _covered_message(message: Message, secrets: Secrets, places: Places) -> Mess
         return message
     if not isinstance(content, list):
         return {**message, "content": covered_text(str(content or ""), secrets)}
-    return {**message, "content": [_covered_part(part, secrets, places) for part in content]}
-
-
-def _covered_part(part: Message, secrets: Secrets, places: Places) -> Message:
-    return {**part, "text": _covered_info(part["text"], secrets, places)} if "text" in part else part
+    parts = [
+        {**part, "text": _covered_info(part["text"], secrets, places)} if "text" in part else part for part in content
+    ]
+    return {**message, "content": parts}
 
 
 def _covered_info(text: str, secrets: Secrets, places: Places) -> str:

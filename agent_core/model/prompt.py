@@ -140,8 +140,6 @@ def system_prompt(
 
 def tools_of(model: ModelProfile, lang: str) -> list[dict[str, Any]]:
     """Return the actions as tools of the chat completions API; [] for a profile without tools."""
-    from agent_core.model.prompt import tools
-
     return tools(form_texts(model.form, lang).actions) if model.tools else []
 
 

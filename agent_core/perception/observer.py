@@ -18,9 +18,10 @@ from agent_core.devices.waiting import Still, wait_until_still
 from agent_core.errors import ScreenOff, TreeUnavailable
 from agent_core.geometry import Box
 from agent_core.perception.page_report import ReadPage, read_page, without_secrets
-from agent_core.perception.reader import ScreenReader, TreeHealth
+from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import ChatScreen, Reading, SendState
 from agent_core.perception.redaction import Redaction, cover
+from agent_core.perception.tree import TreeHealth
 from agent_core.ports import Ledger
 
 TreeUse = Literal["auto", "on", "off"]
@@ -112,8 +113,8 @@ def screen_for_people(device: Device) -> Observer:
 
 
 async def read_for_people(device: Device) -> SeenPage:
-    """Return the tree's reading of the phone's current screen; the tree needs nothing installed."""
-    return await Observer(device, ScreenReader(ocr=None, model=None)).page()
+    """Return the tree's reading of the phone's current screen."""
+    return await screen_for_people(device).page()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from agent_core.geometry import Box
 from agent_core.perception.compare import counts_members, without_count
 from agent_core.perception.kinds import is_time
 from agent_core.perception.lists import ChatRow
-from agent_core.perception.reader import ScreenReader, TreeHealth
+from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Reading, SendState, Side
 from agent_core.perception.redaction import COVER, Secrets, covered_text, secrets_in
+from agent_core.perception.tree import TreeHealth
 from agent_core.texts import Lang
 
 PixelBox = tuple[int, int, int, int]  # left, top, right, bottom; right and bottom are exclusive

@@ -21,8 +21,6 @@ from agent_core.perception.tree import TreeHealth
 
 BANNER = 0.16  # of the screen's height: notifications slide in here
 
-__all__ = ["ScreenReader", "TreeHealth"]
-
 
 class ScreenReader:
     """A reader of frames and nodes that the caller provides.
@@ -41,11 +39,7 @@ class ScreenReader:
         """Tell whether the tree has anything to say about the content of the frame."""
         return tree.health(nodes, frame.size)
 
-    async def readings(
-        self,
-        frame: Frame,
-        nodes: Sequence[Node] | None,
-    ) -> list[Reading]:
+    async def readings(self, frame: Frame, nodes: Sequence[Node] | None) -> list[Reading]:
         """Return the texts of the screen from its best source: a healthy tree, else OCR, else none."""
         healthy = self._healthy(nodes, frame)
         if healthy is not None:

@@ -75,7 +75,7 @@ def place_of(pair: tuple[int, int], situation: Situation) -> str:
         if reading.box.bottom > STATUS_BAR * height and abs(reading.box.center.y - point.y) <= AROUND * height
     )
     if any(texts):
-        return _digest("\n".join(texts).encode(errors="replace"))
+        return sha256("\n".join(texts).encode(errors="replace")).hexdigest()[:16]
     if situation.frame is None:
         return ""
     reach = height // 40
@@ -90,7 +90,3 @@ def _alike(one: str, other: str) -> bool:
     if len(one) != len(other) or len(one) != CELLS[0] * CELLS[1]:
         return one == other
     return all(abs(int(a, 16) - int(b, 16)) <= PULSE for a, b in zip(one, other, strict=True))
-
-
-def _digest(what: bytes) -> str:
-    return sha256(what).hexdigest()[:16]

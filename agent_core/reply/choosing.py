@@ -25,10 +25,12 @@ async def decide(chooser: Chooser | None, words: str, query: str, records: Seque
     ``chooser`` is asked only if neither the words themselves nor the provider's score decide.
     """
     chosen = await _decided(chooser, words, query, records)
-    if chosen is None or _is_clean(chosen):
-        return chosen
-    log.info("record_is_not_clean", record=chosen.record.id)
-    return None
+    if chosen is None:
+        return None
+    if not is_clean(chosen.text) or any(record.unclean for record in (chosen.record, *chosen.sources)):
+        log.info("record_is_not_clean", record=chosen.record.id)
+        return None
+    return chosen
 
 
 async def _decided(chooser: Chooser | None, words: str, query: str, records: Sequence[Record]) -> Chosen | None:
@@ -46,10 +48,6 @@ async def _decided(chooser: Chooser | None, words: str, query: str, records: Seq
     if picked.composed:
         return picked if await asyncio.to_thread(_composed_fits, words, picked) else None
     return picked if await asyncio.to_thread(_only_answer, words, picked.record, records) else None
-
-
-def _is_clean(chosen: Chosen) -> bool:
-    return is_clean(chosen.text) and not any(record.unclean for record in (chosen.record, *chosen.sources))
 
 
 def sure_record(records: Sequence[Record]) -> Record | None:

@@ -23,7 +23,7 @@ from agent_core.perception.lists import ChatRow
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
 from agent_core.policies.customer_reply import nothing_new
-from agent_core.ports import AnswerEvent, Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
+from agent_core.ports import Chooser, Chosen, KnowledgeBase, Lease, Ledger, Record, ReplyState
 from agent_core.reply.asked import comes_from, next_query, query_for
 from agent_core.reply.choosing import decide
 from agent_core.reply.hand_over import HandOver
@@ -390,16 +390,14 @@ class ReplyFlow:
         except KnowledgeError as error:
             return await self._knowledge_failed(error, question, query)
         session.knowledge_failures = 0
-        event = AnswerEvent(
+        await self._rows.tell(
             question.ledger_id,
-            self._profile.key,
-            session.gate.contact,
             question.words,
             ReplyState.PLANNED,
             query=planned.query,
             records=tuple(questions.best_first(records)),
+            frame=seen.frame,
         )
-        await self._rows.tell_event(event, seen.frame)
         session.planned = planned_with(planned, chosen, self._answering.part_chars) if chosen else planned
         if chosen is None:
             chars = self._answering.part_chars
@@ -546,7 +544,7 @@ class ReplyFlow:
         if row is not None and row.state is ReplyState.SENT:
             repeat = await self._rows.repeat(question)
             if repeat.state is ReplyState.SKIPPED:
-                return self._skipped_before(question)
+                return self._next_after(question, "run.skipped_one") or self._nothing_more()
             if not await self._rows.claim(repeat):
                 return self._left_to_another(question)
             doubt = questions.answered_before(session, row.question, row.text, row.key.fingerprint)
@@ -559,9 +557,6 @@ class ReplyFlow:
         if other is not None:
             return ask(session, questions.delivery_unknown(session, other), "delivery.unknown")
         return None
-
-    def _skipped_before(self, question: AskedQuestion) -> ActResult:
-        return self._next_after(question, "run.skipped_one") or self._nothing_more()
 
     def _nothing_more(self) -> ActResult:
         """End the run, which has dealt with every question or leaves the rest to another run."""
@@ -587,10 +582,7 @@ class ReplyFlow:
         session.knowledge_failures += 1
         if session.knowledge_failures < KNOWLEDGE_TRIES:
             return fail(session, "run.knowledge_failed", error=told(error, session.lang))
-        left = AnswerEvent(
-            question.ledger_id, self._profile.key, session.gate.contact, question.words, ReplyState.PLANNED, query=query
-        )
-        await self._rows.tell_event(left, None)
+        await self._rows.tell(question.ledger_id, question.words, ReplyState.PLANNED, query=query)
         return put_off(session, error, query)
 
 

@@ -6,7 +6,6 @@ what may have happened. Nothing is cancelled between Send and reading its outcom
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -44,9 +43,8 @@ class ReplyDelivery:
         guard: StopGuard,
         lease: Lease,
         touches: TouchWatch,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._tools = Tools(observer, profile, ledger, guard, lease, clock, touches)
+        self._tools = Tools(observer, profile, ledger, guard, lease, touches)
 
     async def deliver(self, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
         """Send the next part of ``planned`` into the contact's chat, which must be in front and unchanged.

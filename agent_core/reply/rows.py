@@ -10,7 +10,7 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.perception.compare import Match, contains, fold, same_message
 from agent_core.perception.readings import BubbleState, ChatScreen, Side
-from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, ReplyState
+from agent_core.ports import AnswerEvent, Ledger, LedgerRow, MessageKey, Provenance, Record, ReplyState
 from agent_core.reply.asked import CustomerQuestion, asked_in, shared
 from agent_core.reply.match import LEAST_MISREAD, is_bubble_of, same_cluster, same_text
 from agent_core.reply.planning import lines_of, planned_from, sent_texts
@@ -305,17 +305,20 @@ class Rows:
         state: ReplyState,
         *,
         planned: Planned | None = None,
+        query: str = "",
+        records: Sequence[Record] | None = None,
         frame: Frame | None = None,
         person: str = "",
     ) -> None:
-        """Record the outcome of a question in the answer log."""
+        """Record the state of a question in the answer log. ``query``, ``records``: what the base was asked and had."""
         event = AnswerEvent(
             ledger_id,
             self._profile.key,
             self._contact,
             words,
             state,
-            query=planned.query if planned else "",
+            query=planned.query if planned else query,
+            records=records,
             sent=planned.text if planned else "",
             provenance=planned.provenance if planned else "",
             record_id=planned.record_id if planned else "",
@@ -329,10 +332,6 @@ class Rows:
         """Record the outcome of a row of an earlier attempt in the answer log."""
         planned = planned_from(row, Cluster(messages=list(row.cluster)))
         await self.of(row.key.contact).tell(row.id, row.question, state, planned=planned)
-
-    async def tell_event(self, event: AnswerEvent, frame: Frame | None) -> None:
-        """Pass ``event`` to the answer log."""
-        await self._tell(event, frame)
 
     def key(self, mark: str) -> MessageKey:
         """Return the key of a message. A message that a person declared to be a new question has a separate key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -56,7 +57,6 @@ class Tools:
     ledger: Ledger
     guard: StopGuard
     lease: Lease
-    clock: Callable[[], float]
     touches: TouchWatch
 
     @property
@@ -219,10 +219,10 @@ class ReplySender:
                 return self._mistyped()
             if (send_button(chat) is not None) is not (way == "button"):
                 continue
-            asked_at = self._tools.clock()
+            asked_at = time.monotonic()
             await self._tools.lease.check()
             # If the process was suspended, the picture and the lease check are old.
-            if await self._steady(chat) and self._tools.clock() - asked_at <= FRESH_SECONDS:
+            if await self._steady(chat) and time.monotonic() - asked_at <= FRESH_SECONDS:
                 return Outcome(DeliveryResult.TOUCHED) if self._tools.touches.touched else None
         return Outcome(DeliveryResult.CHANGED)
 
@@ -277,12 +277,12 @@ class ReplySender:
         If it was locked, the chat is read again and the input focused.
         """
         tools, waited = self._tools, False
-        until = tools.clock() + UNLOCK_SECONDS
+        until = time.monotonic() + UNLOCK_SECONDS
         while True:
             look = await tools.device.look()
             if look.screen.awake and look.window.kind is not WindowKind.LOCK:
                 break
-            if tools.clock() >= until:
+            if time.monotonic() >= until:
                 return False
             waited = True
             await asyncio.sleep(UNLOCK_LOOKS)
@@ -373,7 +373,7 @@ async def watch(
     no_older: no bubble of ours had this text before it was sent.
     others: our other texts below ``cluster``.
     """
-    begun = tools.clock()
+    begun = time.monotonic()
     until, unsent = begun + seconds, 0
     while True:
         chat, frame = await _glance(tools)
@@ -382,7 +382,7 @@ async def watch(
             bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older, others=others)
             if is_draft(chat.draft or "", text, chat.source):
                 unsent, waiting = unsent + 1, True
-                if unsent >= UNSENT_LOOKS and tools.clock() - begun >= UNSENT_SECONDS:
+                if unsent >= UNSENT_LOOKS and time.monotonic() - begun >= UNSENT_SECONDS:
                     return Outcome(DeliveryResult.NOT_SENT, chat.draft or "", chat.title, frame)
             elif bubble is not None and bubble.state is not BubbleState.SENDING:
                 result = DeliveryResult.SENT if bubble.state is BubbleState.OK else DeliveryResult.RED_MARK
@@ -390,7 +390,7 @@ async def watch(
             elif bubble is not None:
                 until = begun + SPINNER_SECONDS
         # A text that is seen in the input has a known fate, however long a few observations take on a slow machine.
-        if tools.clock() >= until and not waiting:
+        if time.monotonic() >= until and not waiting:
             return Outcome(DeliveryResult.UNKNOWN, frame=frame)
 
 

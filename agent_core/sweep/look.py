@@ -18,8 +18,9 @@ from agent_core.loop.defaults import FreeLease
 from agent_core.perception.compare import fingerprint, without_status
 from agent_core.perception.lists import ChatRow, is_list_page, tabs
 from agent_core.perception.observer import TreeUse
-from agent_core.perception.reader import ScreenReader, TreeHealth
+from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import ChatScreen, Reading, Side
+from agent_core.perception.tree import TreeHealth
 from agent_core.ports import Lease
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
 from agent_core.sweep.waiting import FoundRow, digest, notes_digest, own_notes

@@ -11,9 +11,8 @@ import structlog
 from PIL import Image
 
 from agent_core.agent import PhoneAgent
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, TouchWatch
 from agent_core.errors import MODEL_NAMES, ModelLimit, ModelNames, PhonedeskError
-from agent_core.loop.run import PersonTouches
 from agent_core.loop.tasks import TaskRules
 from agent_core.loop.thinking import in_words
 from agent_core.loop.trajectory import Trajectory
@@ -127,9 +126,7 @@ class Core:
         owner, seconds = f"screen-{os.getpid()}", self.settings.queue.lost_after_seconds
         try:
             async with lease_of(self.db, device, owner=owner, why="screen", seconds=seconds) as lease:
-                await clear_in_front(
-                    self.observer(device), ledger, lease=lease, guard=lease.stop, touches=PersonTouches()
-                )
+                await clear_in_front(self.observer(device), ledger, lease=lease, guard=lease.stop, touches=TouchWatch())
         except PhonedeskError as error:  # somebody has the phone and takes care of it, or it cannot be reached
             log.info("leftover_not_cleared", serial=device.serial, error=str(error))
 

@@ -29,6 +29,7 @@ from agent_core.devices.base import (
     Notification,
     ScreenState,
     System,
+    TouchWatch,
     Window,
     WindowKind,
 )
@@ -139,14 +140,6 @@ class Flaws:
 
 
 @dataclass
-class Touches:
-    touched: bool = False
-
-    def forget(self) -> None:
-        self.touched = False
-
-
-@dataclass
 class Facts:
     """What really happened, for a test."""
 
@@ -173,7 +166,7 @@ class PaperPhone:
         self.flaws = flaws
         self._happenings = sorted(happenings, key=lambda one: one.at)
         self._clock = clock
-        self._touches = Touches()
+        self._touches = TouchWatch()
         self.front = LAUNCHER
         self.page = "list"  # of QQ: list, search, chat
         self.open = ""  # whose chat
@@ -451,8 +444,8 @@ class PaperPhone:
         yield
 
     @asynccontextmanager
-    async def touch_watch(self) -> AsyncIterator[Touches]:
-        self._touches = Touches()
+    async def touch_watch(self, watch: TouchWatch | None = None) -> AsyncIterator[TouchWatch]:
+        self._touches = watch or TouchWatch()
         yield self._touches
 
     async def leave(self) -> None:

@@ -26,7 +26,6 @@ from agent_core.loop.defaults import MemoryLedger
 from agent_core.model.base import Completion, OnThinking
 from agent_core.perception.readings import BubbleKind, BubbleState, Side
 from agent_core.ports import Chosen, Event, LedgerRow, Record, ReplyState
-from agent_core.reply.hand_over import ReplyDelivery
 from agent_core.reply.planning import in_parts
 from agent_core.session import FINAL, Answer, Question, QuestionKind, Session
 from agent_core.settings import AgentSettings, new_session
@@ -405,12 +404,10 @@ def _time(clock: Clock) -> Iterator[_Loop]:
     selector.clock = clock
     loop = _Loop(selector)
     still = wait_until_still.__kwdefaults__
-    delivery = ReplyDelivery.__init__.__kwdefaults__
     try:
         with (
             mock.patch.object(time, "monotonic", clock),
             mock.patch.dict(still, clock=clock),
-            mock.patch.dict(delivery, clock=clock),
         ):
             yield loop
     finally:

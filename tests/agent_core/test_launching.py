@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.apps.names import known_on
-from agent_core.devices.base import Key, System
+from agent_core.devices.base import Key, System, TouchWatch
 from agent_core.devices.wda.device import WdaDevice
 from agent_core.errors import AppNotFound, CommandFailed, LeaseLost
 from agent_core.loop.defaults import FreeLease, MemoryLedger
@@ -212,15 +212,9 @@ async def test_each_act_is_asked_of_the_lease_and_a_person_ends_it() -> None:
         acts = [action["what"] for action in bench.phone.report()["actions"]]
         assert [what for what in acts if what in {"key", "swipe", "tap"}] == ["key", "swipe"]
 
-        class Finger:
-            touched = True
-
-            def forget(self) -> None:
-                return None
-
         observer = Observer(bench.device, ScreenReader(ocr=OCR, model=None))
         with pytest.raises(CommandFailed) as caught:
-            await AppLauncher(observer, MemoryLedger(), FreeLease(), Finger()).launch("小店助手")
+            await AppLauncher(observer, MemoryLedger(), FreeLease(), TouchWatch(touched=True)).launch("小店助手")
         assert caught.value.key == "touched_looking"
         assert len(bench.phone.report()["actions"]) == len(acts)
 

@@ -306,8 +306,8 @@ class AdbDevice:
         """Have ``wake`` type this PIN if the lock screen asks for one; ``leave`` then locks the phone again."""
         self._power.screen_lock.pin = pin
 
-    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
-        return self._touches.watch()
+    def touch_watch(self, watch: TouchWatch | None = None) -> AbstractAsyncContextManager[TouchWatch]:
+        return self._touches.watch(watch or TouchWatch())
 
     async def restore_awake(self) -> bool:
         """Put back the settings that a dead run changed to keep the screen on. Return whether there were any."""

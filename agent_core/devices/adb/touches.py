@@ -16,6 +16,7 @@ import structlog
 
 from agent_core.devices.adb.parse import first_line
 from agent_core.devices.adb.transport import Transport
+from agent_core.devices.base import TouchWatch
 from agent_core.devices.shell import command_line
 from agent_core.errors import DeviceError, DeviceOffline
 
@@ -37,23 +38,6 @@ def parse_panels(text: str) -> tuple[str, ...]:
     return tuple(name for name, description in described if "ABS_MT_POSITION_X" in description)
 
 
-class Watch:
-    """A watch on touches; implements ``TouchWatch``."""
-
-    def __init__(self) -> None:
-        self._touched = False
-
-    @property
-    def touched(self) -> bool:
-        return self._touched
-
-    def forget(self) -> None:
-        self._touched = False
-
-    def saw(self) -> None:
-        self._touched = True
-
-
 class Touches:
     """One phone's touch panels. They are looked for once; a phone that refuses is not asked again."""
 
@@ -63,9 +47,8 @@ class Touches:
         self._refused = False
 
     @asynccontextmanager
-    async def watch(self) -> AsyncGenerator[Watch, None]:
+    async def watch(self, watch: TouchWatch) -> AsyncGenerator[TouchWatch, None]:
         """Watch for touches inside the block. If the phone does not report them, log that once and never report any."""
-        watch = Watch()
         async with AsyncExitStack() as stack:
             following: asyncio.Task[None] | None = None
             try:
@@ -96,7 +79,7 @@ class Touches:
             self._panels = panels
         return self._panels
 
-    async def _follow(self, pieces: AsyncGenerator[bytes, None], panels: tuple[str, ...], watch: Watch) -> None:
+    async def _follow(self, pieces: AsyncGenerator[bytes, None], panels: tuple[str, ...], watch: TouchWatch) -> None:
         names = {panel.encode() for panel in panels}
         rest = b""
         words = "the stream of events ended"
@@ -110,7 +93,7 @@ class Touches:
                             break  # enough is known; the rest is only read and dropped
                         found = _TOUCH.match(line)
                         if found is not None and found["device"] in {None, *names}:
-                            watch.saw()
+                            watch.touched = True
                         elif line.strip() and not _EVENT.match(line):
                             words = line.decode("utf-8", "replace").strip()
         except DeviceOffline:

@@ -347,9 +347,9 @@ class HdcDevice:
     def kept_awake(self) -> AbstractAsyncContextManager[None]:
         return self._power.hold()
 
-    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
+    def touch_watch(self, watch: TouchWatch | None = None) -> AbstractAsyncContextManager[TouchWatch]:
         """Return a watch that never sees a touch: HarmonyOS does not report touches over hdc."""
-        return nullcontext(_NoTouches())
+        return nullcontext(watch or TouchWatch())
 
     async def leave(self) -> None:
         """Do nothing: a HarmonyOS phone that asks for a secret is not unlocked here."""
@@ -389,15 +389,6 @@ class HdcDevice:
         code, output = await self._transport.shell(command, seconds=seconds)
         if refusal(output) is not None or code != 0:
             raise _said(output or f"exit code {code}")
-
-
-class _NoTouches:
-    @property
-    def touched(self) -> bool:
-        return False
-
-    def forget(self) -> None:
-        """Do nothing: there is nothing to forget."""
 
 
 def _decoded(data: bytes, taken_at: float) -> Frame:

@@ -327,9 +327,9 @@ class WdaDevice:
         """Do nothing: how long the screen stays on is the owner's setting (Auto-Lock)."""
         return nullcontext()
 
-    def touch_watch(self) -> AbstractAsyncContextManager[TouchWatch]:
+    def touch_watch(self, watch: TouchWatch | None = None) -> AbstractAsyncContextManager[TouchWatch]:
         """Return a watch that never sees a touch."""
-        return nullcontext(_Unseen())
+        return nullcontext(watch or TouchWatch())
 
     async def leave(self) -> None:
         """Do nothing: an iPhone that asks for a secret is not unlocked here."""
@@ -337,17 +337,6 @@ class WdaDevice:
     async def close(self) -> None:
         self._display.forget()
         await self._client.close()
-
-
-class _Unseen:
-    """A watch for a phone that does not report touches; implements ``TouchWatch``."""
-
-    @property
-    def touched(self) -> bool:
-        return False
-
-    def forget(self) -> None:
-        pass
 
 
 def _locked_phone() -> CommandFailed:

@@ -13,13 +13,12 @@ from typing import Any
 from PIL import Image
 
 from agent_core.actions.types import Back, Home, Launch, Wait
-from agent_core.devices.base import Device
+from agent_core.devices.base import Device, TouchWatch
 from agent_core.devices.waiting import wait_until_still
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
 from agent_core.loop.acting import do_on
 from agent_core.loop.launching import AppLauncher
-from agent_core.loop.run import PersonTouches
 from agent_core.reply.leftovers import clear_in_front
 from bot.app.core import Core
 from bot.channels.mcp.arguments import Act, TypeText
@@ -38,7 +37,7 @@ async def take_unsent_away(core: Core, device: Device, lease: HeldLease) -> None
     """
     async with core.client_rotation.used():
         observer, ledger = core.observer(device), StoredLedger(core.db)
-        row = await clear_in_front(observer, ledger, lease=lease, guard=lease.stop, touches=PersonTouches())
+        row = await clear_in_front(observer, ledger, lease=lease, guard=lease.stop, touches=TouchWatch())
     if row is not None:
         raise ActionFailed(
             f"A reply to {row.key.contact} that was never finished may stand in this chat: a touch could send it.",

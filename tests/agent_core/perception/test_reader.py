@@ -15,8 +15,9 @@ from agent_core.model.base import Completion, OnThinking
 from agent_core.perception import transcribe
 from agent_core.perception.compare import Match, compare, ends_with, fingerprint, same_message, without_count
 from agent_core.perception.ocr import OcrEngine
-from agent_core.perception.reader import ScreenReader, TreeHealth
+from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import BubbleKind, BubbleState, ChatScreen, Doubt, DoubtKind, Side, Source
+from agent_core.perception.tree import TreeHealth
 from simulator.phone.apps.looks import LOOKS
 from simulator.phone.phone import VirtualPhone
 from simulator.phone.scenario import MessagePart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -10,7 +11,7 @@ import sqlalchemy as sa
 
 from agent_core.devices.waiting import wait_until_still
 from agent_core.ports import Human
-from agent_core.reply.hand_over import ReplyDelivery
+from agent_core.reply import sender
 from agent_core.session import WAITS_ELSEWHERE, Answer, Question, QuestionKind, Session, Status
 from agent_core.settings import new_session
 from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of
@@ -35,9 +36,9 @@ def attempts_on(desk: PaperDesk, db: Database) -> Attempt:
         runs = Runs(db)
         run_id = await runs.create(NewRun(TASK, desk.phone.serial, begun=True))
         assert run_id is not None
-        still, delivery = wait_until_still.__kwdefaults__, ReplyDelivery.__init__.__kwdefaults__
+        still, delivery = wait_until_still.__kwdefaults__, SimpleNamespace(monotonic=desk.clock)
         # Waiting for a bubble takes the phone's time, the rest takes ours.
-        with mock.patch.dict(still, clock=desk.clock), mock.patch.dict(delivery, clock=desk.clock):
+        with mock.patch.dict(still, clock=desk.clock), mock.patch.object(sender, "time", delivery):
             session = await desk.attempt(
                 *(says or (ask("几天能发货"),)),
                 session=new_session(TASK, desk.phone.serial, SETTINGS, run_id=run_id),

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.devices.adb.touches import Touches, Watch, parse_panels
+from agent_core.devices.adb.touches import Touches, parse_panels
 from agent_core.devices.adb.transport import Transport
-from agent_core.devices.base import Key
+from agent_core.devices.base import Key, TouchWatch
 from agent_core.geometry import Point
 from simulator.phone.adbd import AdbdServer
 from simulator.phone.scenario import EventPart
@@ -202,7 +202,7 @@ async def test_what_is_a_touch(lines: list[bytes], touched: bool) -> None:
         for line in lines:
             yield line
 
-    watch = Watch()
+    watch = TouchWatch()
     touches = Touches(Transport("127.0.0.1", 1, "none"))
     await touches._follow(pieces(), ("/dev/input/event5", "/dev/input/event12"), watch)
     assert watch.touched is touched
