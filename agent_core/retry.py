@@ -7,7 +7,6 @@ The waits of one call add up to at most 10 s, except for ``Retry-After``.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -66,7 +65,7 @@ T = TypeVar("T")
 async def with_retries(
     call: Callable[[], Awaitable[T]],
     *,
-    sleep: Sleep = asyncio.sleep,
+    sleep: Sleep,
     patience: Callable[[], float] = lambda: math.inf,
 ) -> T:
     """Call ``call`` and retry it by the table. Only for calls that are safe to repeat.

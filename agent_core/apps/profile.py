@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import operator
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -226,7 +225,7 @@ def _shipped() -> dict[str, LayeredProfile]:
 
 def file_in(read: own.OwnerSource) -> LayeredProfile:
     """Return the profile in a file, which is named as the profile's key. Raises OwnWrong if an owner's is wrong."""
-    found = own.made(read, _layered)
+    found = own.made(read, layered)
     read.check_named("key", found.base.key)
     return found
 
@@ -241,12 +240,8 @@ def guarded(file: LayeredProfile, shipped: LayeredProfile | None) -> LayeredProf
     return file.model_copy(update={"base": file.base.model_copy(update=kept)})
 
 
-def layered(text: str) -> LayeredProfile:
-    """Return the profile in a TOML text. Raises ValidationError if it has an unknown field."""
-    return _layered(tomllib.loads(text))
-
-
-def _layered(data: dict[str, Any]) -> LayeredProfile:
+def layered(data: dict[str, Any]) -> LayeredProfile:
+    """Return the profile in the table of a file. Raises ValidationError if it has an unknown field."""
     layers = data.pop("layers", [])
     return LayeredProfile.model_validate({"base": AppProfile.model_validate(data), "layers": layers})
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from typing import Annotated
@@ -93,8 +92,3 @@ def shipped_rules(package: str | None) -> SecretRules:
         if package in app.packages:
             found = found.joined(app)
     return found
-
-
-def packages_with(sensitive: bool) -> Iterable[str]:
-    """Yield the packages of ``secrets.toml`` that are, or are not, sensitive."""
-    return (package for app in _file().apps if app.sensitive is sensitive for package in app.packages)

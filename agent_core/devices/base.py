@@ -162,7 +162,7 @@ class Battery:
             return was and not self.charging
         return self.percent < LOW_PERCENT or (was and self.percent <= CHARGED_PERCENT)
 
-    def is_hot(self, *, was: bool = False) -> bool:
+    def is_hot(self, *, was: bool) -> bool:
         """Tell whether the battery is above 45 °C.
 
         was: the last result. Once hot, a battery stays hot until it is below 42 °C, and while its temperature is

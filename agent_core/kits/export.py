@@ -83,7 +83,7 @@ async def export_kit(
     chance = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311 - no secret
     blocks = _avatars(grid, page, seen, lines)
     marks = _marks(frame.image, blocks) if page.rows else []
-    beside = (_beside(line, marks) for line in lines if not _within_any(line.box, blocks))
+    beside = (_beside(line, marks) for line in lines if not any(box.contains(line.box.center) for box in blocks))
     lines = [line for line in beside if line is not None]
     letterless = _without_letters(frame.image, lines)
     for box in blocks:
@@ -327,10 +327,6 @@ def _is_round(crop: Image.Image, ground: Color) -> bool:
 
 
 # Words
-
-
-def _within_any(box: Box, others: Sequence[Box]) -> bool:
-    return any(other.contains(box.center) for other in others)
 
 
 def _without_letters(image: Image.Image, lines: Sequence[_Line]) -> Image.Image:

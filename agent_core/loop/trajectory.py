@@ -116,7 +116,7 @@ class Tape:
         """Start to write down a request to the model. Waits only until the one before is written."""
         await self.settled()
         messages = list(messages)  # a copy, because the session changes
-        request = _request(self._session, seen, messages, model, profile)
+        request = _request(self._session, seen, model, profile)
         self._writing = asyncio.create_task(self._write(request, seen.frame, messages), name="trajectory")
 
     async def settled(self) -> None:
@@ -165,9 +165,7 @@ class Tape:
         return self._secrets
 
 
-def _request(
-    session: Session, seen: Observation, messages: Sequence[Message], model: str, profile: ModelProfile
-) -> ModelRequest:
+def _request(session: Session, seen: Observation, model: str, profile: ModelProfile) -> ModelRequest:
     """Return the facts known before the model has answered, because the session changes afterwards."""
     return ModelRequest(
         step=len(session.steps) + 1,

@@ -106,7 +106,7 @@ class ReplyReader:
     whole: calls in the text do not end it; tool calls do.
     """
 
-    def __init__(self, dialect: Dialect, started: float, *, whole: bool = False) -> None:
+    def __init__(self, dialect: Dialect, started: float, *, whole: bool) -> None:
         self._started = started
         self._content = ""
         self._content_halves = _Halves()

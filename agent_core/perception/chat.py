@@ -15,7 +15,7 @@ from PIL import Image
 from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Frame
 from agent_core.geometry import Box
-from agent_core.perception import badges, layout, messages, picture, shapes, tree
+from agent_core.perception import badges, layout, messages, picture, shapes
 from agent_core.perception.compare import (
     Match,
     compare,
@@ -27,7 +27,7 @@ from agent_core.perception.compare import (
     normalise,
     without_count,
 )
-from agent_core.perception.kinds import call_line
+from agent_core.perception.kinds import call_line, is_hint, kind_of
 from agent_core.perception.messages import Words, join_lines, read_box, read_lines
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.pixels import Grid, luminance
@@ -45,7 +45,7 @@ from agent_core.perception.readings import (
 )
 from agent_core.perception.title import Title, read_title
 from agent_core.perception.transcribe import Transcriber
-from agent_core.perception.tree_rows import with_lines
+from agent_core.perception.tree_rows import side_of, with_lines
 from agent_core.texts.clean import is_clean
 
 _HINT_CONTRAST = 120  # contrast of an input's words with its background: a hint is paler
@@ -106,13 +106,13 @@ async def read_input(
     """Return the text in an input, and whether the input is a hold-to-talk bar."""
     words = await _read_typed(ocr, image, field.box)
     voice = normalise(words.text).casefold() in {normalise(text).casefold() for text in profile.voice_bar_texts}
-    return Words() if voice or tree.is_hint(words.text) else words, voice
+    return Words() if voice or is_hint(words.text) else words, voice
 
 
 async def read_draft(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
     """Return the text in an input box (only the visible lines of a long one); "" if it is empty or shows a hint."""
     words = await _read_typed(ocr, image, box)
-    return Words() if tree.is_hint(words.text) else words
+    return Words() if is_hint(words.text) else words
 
 
 async def _read_typed(ocr: OcrEngine, image: Image.Image, box: Box) -> Words:
@@ -321,7 +321,7 @@ async def _grouped(ocr: OcrEngine, frame: Frame, area: Box) -> list[Bubble]:
             max(line.box.right for line in group),
             group[-1].box.bottom,
         )
-        bubbles.append(Bubble(tree.side_of(box, size), text, box, tree.kind_of(text), sure=False))
+        bubbles.append(Bubble(side_of(box, size), text, box, kind_of(text), sure=False))
     return list(with_lines(bubbles, calls))
 
 

@@ -34,7 +34,7 @@ def mark(image: Image.Image, action: object) -> Image.Image:
     return image
 
 
-def mark_tap(image: Image.Image, point: Point, *, rings: int = 1) -> Image.Image:
+def mark_tap(image: Image.Image, point: Point, *, rings: int) -> Image.Image:
     """Return a copy with ``rings`` rings around ``point`` (pixels)."""
     picture = image.convert("RGB") if image.mode != "RGB" else image.copy()
     draw = ImageDraw.Draw(picture)

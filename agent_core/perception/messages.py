@@ -39,7 +39,6 @@ _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _CARD_FOOT = re.compile(r"^[^\w]{0,2}.{0,3}(?:QQ|微信)?(?:小程序|链接|网页|分享|公众号|视频号)$")
 # In heights of a line.
 _TALL = 1.55  # no letter or emoji of a text is taller than this, compared with the usual line
-_SMALL = 0.66  # a line of a card that gives its size or source
 _PALE = 0.62  # of the strongest line's contrast
 # Of the screen's width.
 _LINE_HEIGHT = (0.020, 0.080)  # ink of a line of a message: a digit at the smallest font size, an emoji at the largest
@@ -247,7 +246,7 @@ async def _read_lines(
     read = await read_lines(ocr, image, [line.box for line in lines])
     words = joined(read)
     if await _is_voice(ocr, image, words.text, lines, shape.color):
-        transcript = await _transcript(ocr, image, shape)
+        transcript = (await read_box(ocr, image, shape.transcript, shape.color)).text if shape.transcript else ""
         length = _seconds(words.text)
         voice = replace(bubble, kind=BubbleKind.VOICE, text=transcript or length, seconds=voice_seconds(length))
         return voice, None
@@ -297,15 +296,6 @@ async def _quoted(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
     if shape.quote is None:
         return ""
     return (await read_box(ocr, image, shape.quote, shape.quote_color)).text
-
-
-async def _transcript(ocr: OcrEngine, image: Image.Image, shape: Shape) -> str:
-    """Return the app's transcription below a voice message; "" if there is none."""
-    return (await read_box(ocr, image, shape.transcript, shape.color)).text if shape.transcript else ""
-
-
-def _is_small(shape: Shape, image: Image.Image) -> bool:
-    return shape.box.width <= _STICKER * image.width and shape.box.height <= _STICKER * image.width
 
 
 def _is_framed(image: Image.Image, box: Box, ground: Color) -> bool:
@@ -447,20 +437,7 @@ async def _pictured(ocr: OcrEngine, image: Image.Image, page: PageShapes, shape:
             if written > 0.3 * shape.box.width * shape.box.height:
                 text = join_lines([line.text for line in lines])
                 return replace(bubble, kind=BubbleKind.TEXT, text=text, sure=False, doubt=DoubtKind.DECORATED)
-    if _is_small(shape, image) and not _is_framed(image, shape.box, page.ground.color):
+    small = max(shape.box.width, shape.box.height) <= _STICKER * image.width
+    if small and not _is_framed(image, shape.box, page.ground.color):
         return replace(bubble, kind=BubbleKind.STICKER)
     return replace(bubble, kind=BubbleKind.VIDEO if plays(image, shape.box) else BubbleKind.IMAGE)
-
-
-__all__ = [
-    "Side",
-    "Words",
-    "join_lines",
-    "joined",
-    "least",
-    "own_box",
-    "read_box",
-    "read_calls",
-    "read_lines",
-    "read_shapes",
-]

@@ -109,7 +109,7 @@ class TextLine:
     box: Box
 
 
-def text_lines(image: Image.Image, box: Box, background: Color | None = None, *, width: int | None = None) -> list[Box]:
+def text_lines(image: Image.Image, box: Box, background: Color | None, *, width: int | None = None) -> list[Box]:
     """Return the boxes of the lines of text in ``box``, from the top, a little wider than their ink.
 
     The round corners of the box are left out.

@@ -82,7 +82,7 @@ def mode(pixels: Pixels, *, tolerance: int = 4) -> tuple[Color, float]:
     return found[0] if found else ((0, 0, 0), 0.0)
 
 
-def common_colors(pixels: Pixels, *, most: int = 6, apart: int = 6) -> list[tuple[Color, float]]:
+def common_colors(pixels: Pixels, *, most: int, apart: int = 6) -> list[tuple[Color, float]]:
     """Return the most common colours that are ``apart`` levels from one another, with their shares, commonest first."""
     flat = pixels.reshape(-1, 3)
     if len(flat) > _SAMPLE:  # a few thousand pixels show the most common colours as well as all of them

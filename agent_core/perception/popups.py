@@ -133,7 +133,11 @@ def _pairs(kind: _Kind, texts: Sequence[Reading]) -> list[tuple[Reading, Reading
     A button that agrees may have the leaving one beside it, and a picture that closes is above the text.
     """
     leaves = [one for button in kind.leave for one in texts if fold(one.text) == fold(button)]
-    says = [one for one in texts if len(one.text) <= LONGEST and _matches(kind.says, one.text)]
+    says = [
+        one
+        for one in texts
+        if len(one.text) <= LONGEST and any(re.search(pattern, one.text, re.IGNORECASE) for pattern in kind.says)
+    ]
     below = [
         (said, leave)
         for leave in leaves
@@ -178,10 +182,6 @@ def _first(
     if kind.beside and not any(re.match(kind.beside, text.strip(), re.IGNORECASE) for text in others):
         return None
     return Popup(kind.kind, said.text.strip(), leave.text.strip(), leave.box, system, kind.by_person)
-
-
-def _matches(patterns: Sequence[str], text: str) -> bool:
-    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
 def dialog_in(

@@ -14,7 +14,6 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import structlog
 from PIL import Image, ImageDraw
@@ -30,7 +29,6 @@ from agent_core.perception.readings import ChatScreen, Reading, Source
 from agent_core.perception.tree_rows import within
 
 log = structlog.get_logger(__name__)
-T = TypeVar("T")
 
 REMEMBERED = 64  # screens
 CELLS = 45  # of the cover, side by side on the screen's shorter side
@@ -135,7 +133,7 @@ class Redaction:
 
 def secret_boxes(readings: Sequence[Reading], rules: SecretRules, size: tuple[int, int]) -> list[Box]:
     """Return the areas that the rules cover on a screen of ``size``: the whole screen if they name the page."""
-    texts = _written([(_plain(reading.text), reading.box) for reading in readings])
+    texts = _written([(unicodedata.normalize("NFKC", reading.text).strip(), reading.box) for reading in readings])
     if any(re.search(page, text, re.IGNORECASE) for page in rules.pages for text, _ in texts):
         return [_whole(size)]
     found = [region_box(region, size) for region in rules.regions]
@@ -215,10 +213,6 @@ def _without_place(seen: _Seen, size: tuple[int, int]) -> Iterator[Reading]:
         yield Reading(bubble.text, bubble.box or messages, Source.MODEL)
     if seen.chat.draft:
         yield Reading(seen.chat.draft, Box(0, messages.bottom - size[1] // 8, *size), Source.MODEL)
-
-
-def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).strip()
 
 
 def _whole(size: tuple[int, int]) -> Box:

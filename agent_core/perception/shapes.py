@@ -531,7 +531,7 @@ def _with_parts(grid: Grid, filled: Mask, band: _Band, rows: Span, shape: Shape,
     """Return the shape with its state, and with a quotation in its upper part or in the band below it."""
     box = grid.small(shape.box)
     if shape.side is Side.ME and shape.sure:
-        shape = replace(shape, state=_state(grid, filled, band, rows, box))
+        shape = replace(shape, state=_state(grid, filled, rows, box))
     if shape.form is not MessageShape.BUBBLE:
         return shape
     upper_part = replace(box, bottom=min(box.bottom, box.top + round(_QUOTE_ROOM * grid.width)))
@@ -573,7 +573,7 @@ def _inner_block(grid: Grid, box: Box, color: Color) -> tuple[Box, Color] | None
     return None
 
 
-def _state(grid: Grid, filled: Mask, band: _Band, rows: Span, box: Box) -> BubbleState:
+def _state(grid: Grid, filled: Mask, rows: Span, box: Box) -> BubbleState:
     """Return FAILED if a red mark is left of our bubble, SENDING if another small mark is, else OK."""
     width = grid.width
     top, bottom = max(0, box.top - rows[0]), box.bottom - rows[0]

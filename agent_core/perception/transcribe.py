@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import blake2b
+from typing import TypeVar
 
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core.errors import ModelError
 from agent_core.lru import keep_newest
 from agent_core.model.base import Model
+from agent_core.perception.kinds import WORDLESS, is_hint, kind_of
 from agent_core.perception.readings import Bubble, Side
-from agent_core.perception.tree import WORDLESS, is_hint, kind_of
 
 _HOW = (
     "你只负责抄写图片里的文字:一字不差,不翻译、不纠错、不补全、不概括。"
@@ -52,6 +53,9 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+L = TypeVar("L", bound=_Line)
+
+
 class _Title(_Line):
     title: str
 
@@ -85,33 +89,18 @@ class Transcriber:
         self._known: OrderedDict[bytes, tuple[float, list[object]]] = OrderedDict()  # when it was read, and the result
 
     async def title(self, crop: Image.Image) -> str | None:
-        lines = await self._lines(crop, TITLE)
-        if lines is None or len(lines) != 1:
-            return None
-        try:
-            return _Title.model_validate(lines[0]).title.strip()
-        except ValidationError:
-            return None
+        said = await self._line(crop, TITLE, _Title)
+        return said.title.strip() if said else None
 
     async def button(self, crop: Image.Image) -> str | None:
         """Return the words on a button."""
-        lines = await self._lines(crop, BUTTON)
-        if lines is None or len(lines) != 1:
-            return None
-        try:
-            return _Button.model_validate(lines[0]).button.strip()
-        except ValidationError:
-            return None
+        said = await self._line(crop, BUTTON, _Button)
+        return said.button.strip() if said else None
 
     async def words(self, crop: Image.Image) -> str | None:
         """Return the words of one message."""
-        lines = await self._lines(crop, WORDS)
-        if lines is None or len(lines) != 1:
-            return None
-        try:
-            return _Words.model_validate(lines[0]).text.strip()
-        except ValidationError:
-            return None
+        said = await self._line(crop, WORDS, _Words)
+        return said.text.strip() if said else None
 
     async def bubbles(self, crop: Image.Image) -> list[Bubble] | None:
         """Return the bubbles from the top, without boxes."""
@@ -129,16 +118,20 @@ class Transcriber:
 
     async def draft(self, crop: Image.Image) -> tuple[bool, str | None]:
         """Return whether the input is readable, and its text: "" if it is empty, None if there is no input."""
-        lines = await self._lines(crop, DRAFT)
+        said = await self._line(crop, DRAFT, _Draft)
+        if said is None or said.draft is None:
+            return said is not None, None
+        return True, "" if is_hint(said.draft) else said.draft.strip()
+
+    async def _line(self, crop: Image.Image, instruction: str, form: type[L]) -> L | None:
+        """Return the answer if it is one line of this form, else None."""
+        lines = await self._lines(crop, instruction)
         if lines is None or len(lines) != 1:
-            return False, None
+            return None
         try:
-            draft = _Draft.model_validate(lines[0]).draft
+            return form.model_validate(lines[0])
         except ValidationError:
-            return False, None
-        if draft is None:
-            return True, None
-        return True, "" if is_hint(draft) else draft.strip()
+            return None
 
     async def _lines(self, crop: Image.Image, instruction: str) -> list[object] | None:
         key = await asyncio.to_thread(_digest, crop, instruction)

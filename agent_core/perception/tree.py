@@ -15,26 +15,9 @@ from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.perception.compare import counts_members
-from agent_core.perception.kinds import WORDLESS, is_hint, kind_of, named_kind
+from agent_core.perception.kinds import is_hint
 from agent_core.perception.readings import Bubble, ChatScreen, Doubt, DoubtKind, Reading, SendState, Side, Source
-from agent_core.perception.tree_rows import Messages, has_id, messages, side_of, visible, within
-
-__all__ = [
-    "WORDLESS",
-    "TreeHealth",
-    "chat",
-    "has_id",
-    "health",
-    "input_node",
-    "is_hint",
-    "kind_of",
-    "named_kind",
-    "readings",
-    "send_node",
-    "side_of",
-    "title_node",
-    "voice_bar",
-]
+from agent_core.perception.tree_rows import Messages, has_id, messages, visible, within
 
 _SYSTEM = frozenset({"com.android.systemui"})
 _ROLES = (("EditText", "input"), ("Button", "button"), ("Image", "image"), ("CheckBox", "switch"), ("Switch", "switch"))
@@ -283,7 +266,7 @@ def chat(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> C
     if read.hidden:
         return None
     send = send_node(nodes, profile, field, size) if field else None
-    draft = _draft(field, profile)
+    draft = _draft(field)
     state = _send_state(send, nodes, draft)
     doubts = _doubts(header, read.bubbles)
     return ChatScreen(
@@ -326,7 +309,7 @@ def _list(nodes: Sequence[Node], profile: AppProfile, size: tuple[int, int]) -> 
     return max(lists, key=lambda node: node.box.height, default=None)
 
 
-def _draft(field: Node | None, profile: AppProfile) -> str | None:
+def _draft(field: Node | None) -> str | None:
     if field is None:
         return None
     return "" if is_hint(field.text) else field.text

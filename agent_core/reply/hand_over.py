@@ -157,17 +157,7 @@ class HandOver:
         session = self._session
         try:
             if planned.part == 0:
-                await self._ledger.plan(
-                    planned.ledger_id,
-                    run_id=session.run_id,
-                    text=planned.text,
-                    provenance=Provenance(planned.provenance),
-                    record_id=planned.record_id,
-                    record_source=planned.record_source,
-                    score=planned.score,
-                    person=planned.person,
-                    parts=planned.parts,
-                )
+                await self._plan(planned, planned.parts)
             await self._save()  # if an attempt dies after this, the next one knows which text was on its way
             outcome = await self._deliver_part(planned)
             while outcome.result is DeliveryResult.SENT and session.planned is planned:
@@ -176,6 +166,20 @@ class HandOver:
             log.warning("reply_moved_by_another", run_id=session.run_id, ledger_id=planned.ledger_id, error=str(error))
             return await self._changed(planned)
         return await self._delivered(planned, outcome)
+
+    async def _plan(self, planned: Planned, parts: Sequence[str] = ()) -> None:
+        """Write the text into the row of the ledger."""
+        await self._ledger.plan(
+            planned.ledger_id,
+            run_id=self._session.run_id,
+            text=planned.text,
+            provenance=Provenance(planned.provenance),
+            record_id=planned.record_id,
+            record_source=planned.record_source,
+            score=planned.score,
+            person=planned.person,
+            parts=parts,
+        )
 
     async def _deliver_part(self, planned: Planned) -> Outcome:
         session = self._session
@@ -347,16 +351,7 @@ class HandOver:
 
     async def covered(self, planned: Planned) -> ActResult:
         """Record that the chosen text is already below these messages, as the answer to another of them."""
-        await self._ledger.plan(
-            planned.ledger_id,
-            run_id=self._session.run_id,
-            text=planned.text,
-            provenance=Provenance(planned.provenance),
-            record_id=planned.record_id,
-            record_source=planned.record_source,
-            score=planned.score,
-            person=planned.person,
-        )
+        await self._plan(planned)
         await self._ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
         await self._tell(planned, ReplyState.SENT, None)
         self._finish_row(planned.ledger_id)

@@ -79,7 +79,7 @@ class CallArguments:
     Arguments that nobody took are unknown; ``done`` refuses them unless they only describe.
     """
 
-    def __init__(self, name: str, values: Mapping[str, Value], units: Units = SECONDS) -> None:
+    def __init__(self, name: str, values: Mapping[str, Value], units: Units) -> None:
         self.name = name
         self.units = units
         self._left = {key: value for key, value in values.items() if value is not None}

@@ -34,8 +34,7 @@ from agent_core.devices.installed import InstalledApps
 from agent_core.devices.waiting import Time
 from agent_core.devices.wda.client import WdaClient, WdaRefusal, number, text
 from agent_core.devices.wda.display import Display
-from agent_core.devices.wda.keyboard import KEYS, WdaKeyboard
-from agent_core.devices.wda.touches import Act, WdaTouches
+from agent_core.devices.wda.input import KEYS, Act, WdaKeyboard, WdaTouches
 from agent_core.errors import (
     AppNotFound,
     CommandFailed,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 from pydantic import ValidationError
@@ -126,14 +127,14 @@ counts_in_title = false
 def test_a_layer_is_of_its_versions(
     version: str | None, send: tuple[str, ...], title: tuple[str, ...], counted: bool
 ) -> None:
-    found = layered(LAYERED).resolve(version)
+    found = layered(tomllib.loads(LAYERED)).resolve(version)
     assert (found.send_ids, found.title_ids, found.counts_in_title) == (send, title, counted)
 
 
 @pytest.mark.parametrize("wrong", ['versions = "9.1.*"', 'versions = "=9"', 'title_idz = ["x"]', 'risky = ["x"]'])
 def test_a_layer_with_a_word_that_is_none_is_refused(wrong: str) -> None:
     with pytest.raises(ValidationError):
-        layered(LAYERED + f'\n[[layers]]\nname = "wrong"\n{wrong}\n')
+        layered(tomllib.loads(LAYERED + f'\n[[layers]]\nname = "wrong"\n{wrong}\n'))
 
 
 def test_real_versions_have_their_own_ids() -> None:

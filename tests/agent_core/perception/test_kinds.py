@@ -10,6 +10,7 @@ from agent_core.apps.profile import AppProfile, profile
 from agent_core.devices.base import Node
 from agent_core.geometry import Box
 from agent_core.perception import tree
+from agent_core.perception.kinds import named_kind
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, BubbleKind, BubbleState, ChatScreen, Side, Source
@@ -255,4 +256,4 @@ def test_a_text_below_its_layout_is_a_text() -> None:
     ],
 )
 def test_what_an_app_calls_a_message(description: str, kind: BubbleKind) -> None:
-    assert tree.named_kind(description) is kind
+    assert named_kind(description) is kind

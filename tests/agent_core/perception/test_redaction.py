@@ -10,7 +10,7 @@ from PIL import Image, ImageChops
 
 from agent_core.actions.types import Tap
 from agent_core.apps.profile import profile, secret_rules
-from agent_core.apps.secrets import SecretRule, SecretRules, packages_with
+from agent_core.apps.secrets import SecretRule, SecretRules, shipped_rules
 from agent_core.devices.base import Frame, Node
 from agent_core.geometry import Box
 from agent_core.loop.recording import Recorder
@@ -300,7 +300,7 @@ def test_pages_regions_and_own_rules_of_apps() -> None:
     rules = SecretRules(regions=((0.0, 0.5, 1.0, 0.75),), rules=(SecretRule(name="x", value="x"),))
     assert secret_boxes([], rules, SIZE) == [Box(0, 1200, 1080, 1800)]
     assert profile("wechat").secrets.rules
-    assert PAY in set(packages_with(True))
+    assert shipped_rules(PAY).sensitive
 
 
 def test_a_rule_that_is_no_regular_expression_is_refused() -> None:

@@ -10,6 +10,7 @@ from agent_core.apps.profile import Parts, profile, resolve
 from agent_core.devices.base import Node
 from agent_core.geometry import Box, Point
 from agent_core.perception import tree
+from agent_core.perception.kinds import kind_of
 from agent_core.perception.readings import BubbleKind, BubbleState, ChatScreen, SendState, Side, Source
 from agent_core.perception.tree import TreeHealth
 
@@ -134,7 +135,7 @@ def test_a_page_without_an_input_or_without_a_title_is_no_chat() -> None:
     ],
 )
 def test_kinds_of_messages(text: str, kind: BubbleKind) -> None:
-    assert tree.kind_of(text) is kind
+    assert kind_of(text) is kind
 
 
 # Pages as real apps print them

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agent_core.devices.base import Key
-from agent_core.devices.wda.keyboard import CHUNK
+from agent_core.devices.wda.input import CHUNK
 from agent_core.errors import CommandFailed, LeaseLost, TextInputFailed
 from agent_core.geometry import Point
 from tests.agent_core.devices.wda.conftest import Bench
