@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -21,42 +20,32 @@ log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True)
-class RetryRule:
-    """The retries of one kind of error. ``delays``: seconds before the second, third … try."""
-
-    delays: tuple[float, ...] = ()
-
-
-# The first class of the error's method resolution order that is listed here decides.
-RETRIES: dict[type[BaseException], RetryRule] = {
-    errors.ConfigError: RetryRule(),
-    errors.DeviceOffline: RetryRule((1, 2, 4)),
-    errors.DeviceUnauthorized: RetryRule(),
-    errors.AppNotFound: RetryRule(),
-    errors.InputDenied: RetryRule(),
-    errors.ScreenOff: RetryRule(),
-    errors.LeaseLost: RetryRule(),
-    errors.DeviceError: RetryRule((1, 2)),
-    errors.ModelTimeout: RetryRule((2, 4)),
-    errors.ModelUnreachable: RetryRule((2, 4)),
-    errors.ModelSpent: RetryRule(),
-    errors.ModelQuota: RetryRule((2, 4)),
-    errors.ModelError: RetryRule(),
-    errors.ActionFailed: RetryRule((1,)),
-    errors.ActionError: RetryRule(),
-    errors.SecurityError: RetryRule(),
-    errors.KnowledgeUnreachable: RetryRule((1, 2)),
-    errors.KnowledgeError: RetryRule(),
+# Seconds before the second, third … try. The first class of the error's method resolution order that is listed decides.
+RETRIES: dict[type[BaseException], tuple[float, ...]] = {
+    errors.ConfigError: (),
+    errors.DeviceOffline: (1, 2, 4),
+    errors.DeviceUnauthorized: (),
+    errors.AppNotFound: (),
+    errors.InputDenied: (),
+    errors.ScreenOff: (),
+    errors.LeaseLost: (),
+    errors.DeviceError: (1, 2),
+    errors.ModelTimeout: (2, 4),
+    errors.ModelUnreachable: (2, 4),
+    errors.ModelSpent: (),
+    errors.ModelQuota: (2, 4),
+    errors.ModelError: (),
+    errors.ActionFailed: (1,),
+    errors.ActionError: (),
+    errors.SecurityError: (),
+    errors.KnowledgeUnreachable: (1, 2),
+    errors.KnowledgeError: (),
 }
 
 
-def rule_for(error: BaseException) -> RetryRule:
-    """Return the rule of the nearest class of ``error`` in the table, or a rule without retries."""
-    for cls in type(error).__mro__:
-        if cls in RETRIES:
-            return RETRIES[cls]
-    return RetryRule()
+def delays_for(error: BaseException) -> tuple[float, ...]:
+    """Return the delays of the nearest class of ``error`` in the table; () for no retries."""
+    return next((RETRIES[cls] for cls in type(error).__mro__ if cls in RETRIES), ())
 
 
 T = TypeVar("T")
@@ -80,7 +69,7 @@ async def with_retries(
         try:
             return await call()
         except errors.PhonedeskError as error:
-            delays = rule_for(error).delays
+            delays = delays_for(error)
             if tries >= len(delays) or error.retried:
                 error.retried = True
                 raise

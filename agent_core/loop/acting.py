@@ -205,7 +205,7 @@ class ActionPerformer:
 
         An approval (``allowed``) is used up by one tap: a later tap that looks the same needs a new one.
         """
-        waits = iter(RETRIES[ActionFailed].delays)
+        waits = iter(RETRIES[ActionFailed])
         while True:
             await self._lease.check()
             if self._touches.touched:

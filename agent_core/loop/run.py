@@ -32,6 +32,7 @@ from agent_core.reply.leftovers import Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.namesakes import Namesakes
 from agent_core.reply.rows import Rows
+from agent_core.reply.sender import Tools
 from agent_core.session import Session, Status
 from agent_core.texts import say
 
@@ -222,7 +223,7 @@ def _reply(
     session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: TouchWatch
 ) -> tuple[ReplyFlow, Decisions]:
     observer, ledger, lease = outside.observer, outside.ledger, outside.lease
-    delivery = ReplyDelivery(observer, app, ledger, guard=outside.guard, lease=lease, touches=touches)
+    delivery = ReplyDelivery(Tools(observer, app, ledger, outside.guard, lease, touches))
     rows = Rows(session, app, ledger, recorder.answer)
     looks = ChatLooks(observer, app, lease)
     hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)

@@ -24,7 +24,7 @@ AGAIN_AFTER = 60.0
 LONGEST_REST = 600.0
 LONGEST_WISH = 3600.0  # a server may ask for at most this: its clock may be wrong
 SHORT_PAUSE = 10.0  # a server may ask for this many seconds if none of the others answers
-_DELAYS = RETRIES[ModelUnreachable].delays
+_DELAYS = RETRIES[ModelUnreachable]
 # The kinds of requests. A model that failed at an action rests from everything; one that failed at something else rests
 # from that only.
 _ACTION, _TEXT, _PICTURE = "action", "text", "picture"

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from agent_core.apps.profile import AppProfile
-from agent_core.devices.base import Frame, TouchWatch
+from agent_core.devices.base import Frame
 from agent_core.loop import questions
 from agent_core.loop.outcome import ActResult
-from agent_core.perception.observer import Observation, Observer
+from agent_core.perception.observer import Observation
 from agent_core.perception.readings import ChatScreen
 from agent_core.policies.right_chat import is_contacts, wrong_chat
-from agent_core.ports import Lease, Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState, StopGuard
+from agent_core.ports import Ledger, LedgerConflict, LedgerRow, Provenance, ReplyState
 from agent_core.reply.asked import next_query
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.match import begins, is_draft
@@ -34,17 +34,8 @@ log = structlog.get_logger(__name__)
 class ReplyDelivery:
     """The delivery of one run's replies into chats of one app."""
 
-    def __init__(
-        self,
-        observer: Observer,
-        profile: AppProfile,
-        ledger: Ledger,
-        *,
-        guard: StopGuard,
-        lease: Lease,
-        touches: TouchWatch,
-    ) -> None:
-        self._tools = Tools(observer, profile, ledger, guard, lease, touches)
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
 
     async def deliver(self, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
         """Send the next part of ``planned`` into the contact's chat, which must be in front and unchanged.

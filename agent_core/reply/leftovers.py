@@ -16,6 +16,7 @@ from agent_core.reply.hand_over import ReplyDelivery, is_voice_bar
 from agent_core.reply.match import is_draft, our_bubble_after_question
 from agent_core.reply.outcome import DeliveryResult
 from agent_core.reply.planning import sent_texts
+from agent_core.reply.sender import Tools
 from agent_core.session import GateState
 
 log = structlog.get_logger(__name__)
@@ -51,7 +52,7 @@ async def clear_in_front(
         return None  # a page of the app that is not a chat
     if chat is None or not chat.sure:
         return rows[0]
-    delivery = ReplyDelivery(observer, app, ledger, guard=guard, lease=lease, touches=touches)
+    delivery = ReplyDelivery(Tools(observer, app, ledger, guard, lease, touches))
     leftovers = Leftovers(observer, app, ledger, delivery)
     gate = GateState(app=app.key, contact=chat.title)
     for row in await leftovers.rows(device.serial, chat.title):

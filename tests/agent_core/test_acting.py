@@ -10,7 +10,7 @@ import pytest
 from agent_core.apps.names import opened_alone
 from agent_core.errors import ActionFailed
 from agent_core.geometry import Point
-from agent_core.retry import RETRIES, RetryRule
+from agent_core.retry import RETRIES
 from agent_core.session import Status
 from tests.support.lab import FINISH, SIZE, Lab, do
 from tests.support.model_server import ScriptedModel
@@ -25,8 +25,8 @@ FIRST_TRY, SECOND_TRY = 2, 3  # the checks of the lease before them; the first i
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert RETRIES[ActionFailed].delays == (1,)
-    monkeypatch.setitem(RETRIES, ActionFailed, RetryRule((0.001,)))
+    assert RETRIES[ActionFailed] == (1,)
+    monkeypatch.setitem(RETRIES, ActionFailed, (0.001,))
 
 
 @dataclass

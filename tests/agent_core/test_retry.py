@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent_core import errors
-from agent_core.retry import RETRIES, rule_for, with_retries
+from agent_core.retry import RETRIES, delays_for, with_retries
 
 
 class Attempts:
@@ -117,15 +117,15 @@ async def test_each_error_has_its_own_count() -> None:
 
 
 def test_the_nearest_class_decides() -> None:
-    assert rule_for(errors.CommandFailed("x")) is RETRIES[errors.DeviceError]
-    assert rule_for(LaterError(None)) is RETRIES[errors.ModelQuota]
-    assert rule_for(errors.InputRejected("x")) is RETRIES[errors.SecurityError]
-    assert rule_for(RuntimeError()).delays == ()
+    assert delays_for(errors.CommandFailed("x")) == RETRIES[errors.DeviceError]
+    assert delays_for(LaterError(None)) == RETRIES[errors.ModelQuota]
+    assert delays_for(errors.InputRejected("x")) == RETRIES[errors.SecurityError]
+    assert delays_for(RuntimeError()) == ()
 
 
 def test_the_waits_of_one_call_are_ten_seconds_at_most() -> None:
     for error in every():
-        assert sum(rule_for(error.__new__(error)).delays) <= 10 if error is not LaterError else True
+        assert sum(delays_for(error.__new__(error))) <= 10 if error is not LaterError else True
 
 
 async def test_a_new_try_at_the_phone_is_logged() -> None:

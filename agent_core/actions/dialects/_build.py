@@ -202,10 +202,6 @@ def _double_tap(a: CallArguments) -> Action:
     return types.DoubleTap(element=a.pair("element"))
 
 
-def _long_press(a: CallArguments) -> Action:
-    return types.LongPress(element=a.pair("element"), duration=a.seconds(1.0, ms_from=a.units.wait_ms_from))
-
-
 def _swipe(a: CallArguments) -> Action:
     direction = a.text("direction")
     duration = a.seconds(0.5, ms_from=a.units.swipe_ms_from)
@@ -217,22 +213,6 @@ def _swipe(a: CallArguments) -> Action:
     x, y = a.pair("element")
     end = tuple(min(SCALE, max(0, v + s * _DIRECTION_LENGTH)) for v, s in zip((x, y), step, strict=True))
     return types.Swipe(start=(x, y), end=(end[0], end[1]), duration=duration)
-
-
-def _type(a: CallArguments) -> Action:
-    return types.Type(text=a.needed_text("text"))
-
-
-def _type_name(a: CallArguments) -> Action:
-    return types.TypeName(text=a.needed_text("text"))
-
-
-def _back(_: CallArguments) -> Action:
-    return types.Back()
-
-
-def _home(_: CallArguments) -> Action:
-    return types.Home()
 
 
 def _hot_key(a: CallArguments) -> Action:
@@ -248,28 +228,8 @@ def _hot_key(a: CallArguments) -> Action:
     raise ActionParseError(f"{a.name}: the key is one of BACK, HOME, ENTER, APP_SWITCH; you wrote {key[:40]}.")
 
 
-def _enter(_: CallArguments) -> Action:
-    return types.PressKey(key="enter")
-
-
-def _app_switch(_: CallArguments) -> Action:
-    return types.PressKey(key="app_switch")
-
-
-def _wait(a: CallArguments) -> Action:
-    return types.Wait(duration=a.seconds(1.0, ms_from=a.units.wait_ms_from, zero=True))
-
-
-def _take_over(a: CallArguments) -> Action:
-    return types.TakeOver(message=a.text("message") or "")
-
-
 def _interact(a: CallArguments) -> Action:
     return types.Interact(question=a.text("question") or "", choices=a.texts("choices"))
-
-
-def _note(a: CallArguments) -> Action:
-    return types.Note(message=a.text("message") or "")
 
 
 def _call_api(a: CallArguments) -> Action:
@@ -294,23 +254,11 @@ def _query(name: str, url: str | None, data: Value) -> str:
     return found[0]
 
 
-def _knowledge(a: CallArguments) -> Action:
-    return types.GetKnowledgeData(query=a.text("query") or "")
-
-
-def _finish(a: CallArguments) -> Action:
-    return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "")
-
-
 def _complete(a: CallArguments) -> Action:
     status = plain(a.text("status") or "success")
     if status not in {"success", "failure"}:
         raise ActionParseError(f"{a.name}: the status is SUCCESS or FAILURE; you wrote {status[:40]}.")
     return types.Finish(message=a.text("message", names=FINISH_MESSAGE) or "", success=status == "success")
-
-
-def _abort(a: CallArguments) -> Action:
-    return types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False)
 
 
 # Actions that point at one place: ``{"tap": [500, 300]}`` is complete.
@@ -323,26 +271,28 @@ _MAKERS: Mapping[str, Callable[[CallArguments], Action]] = {
     "click": _tap,
     "doubletap": _double_tap,
     "doubleclick": _double_tap,
-    "longpress": _long_press,
+    "longpress": lambda a: types.LongPress(
+        element=a.pair("element"), duration=a.seconds(1.0, ms_from=a.units.wait_ms_from)
+    ),
     "swipe": _swipe,
     "slide": _swipe,
-    "type": _type,
-    "typename": _type_name,
-    "back": _back,
-    "home": _home,
+    "type": lambda a: types.Type(text=a.needed_text("text")),
+    "typename": lambda a: types.TypeName(text=a.needed_text("text")),
+    "back": lambda _: types.Back(),
+    "home": lambda _: types.Home(),
     "hotkey": _hot_key,
-    "enter": _enter,
-    "appswitch": _app_switch,
-    "wait": _wait,
-    "takeover": _take_over,
+    "enter": lambda _: types.PressKey(key="enter"),
+    "appswitch": lambda _: types.PressKey(key="app_switch"),
+    "wait": lambda a: types.Wait(duration=a.seconds(1.0, ms_from=a.units.wait_ms_from, zero=True)),
+    "takeover": lambda a: types.TakeOver(message=a.text("message") or ""),
     "interact": _interact,
     "info": _interact,
-    "note": _note,
+    "note": lambda a: types.Note(message=a.text("message") or ""),
     "callapi": _call_api,
-    "getknowledgedata": _knowledge,
-    "finish": _finish,
+    "getknowledgedata": lambda a: types.GetKnowledgeData(query=a.text("query") or ""),
+    "finish": lambda a: types.Finish(message=a.text("message", names=FINISH_MESSAGE) or ""),
     "complete": _complete,
-    "abort": _abort,
+    "abort": lambda a: types.Finish(message=a.text("message", names=ABORT_MESSAGE) or "", success=False),
 }
 _FOR_THE_MODEL = (
     "Launch, Tap, Type, Type_Name, Swipe, Long Press, Double Tap, Back, Home, Wait, Take_over, Interact, Note, "
