@@ -14,8 +14,7 @@ from agent_core import retry
 from agent_core.errors import ConfigInvalid, ConfigMissing, KnowledgeError
 from agent_core.ports import KnowledgeBase, Record
 from agent_core.proxies import Route
-from agent_core.reply.choosing import sure_record
-from agent_core.reply.sureness.fit import asks_for
+from agent_core.reply.choosing import asks_for, sure_record
 from agent_core.texts import Listed
 from knowledge.config import PREFIX, PROVIDERS, KnowledgeConfig, OwnConfig, Provider, Remote, providers_of
 from knowledge.dify import DifyKnowledge

@@ -173,7 +173,8 @@ class ChatModel:
         Raises as ``complete`` does.
         """
         sent = list(messages) if self._vision else [_without_pictures(message) for message in messages]
-        return await self._retried(sent, lambda: self._text_once(sent))
+        completion = await self._retried(sent, lambda: self._stream_once(sent, None, plain=True))
+        return replace(completion, text=plain_text(completion.text))
 
     async def transcribe(self, picture: Image.Image, instruction: str) -> str:
         """Return the model's answer to ``instruction`` about ``picture``, without thinking or box tokens."""
@@ -272,20 +273,14 @@ class ChatModel:
             raise self._failures.of(error) from None
 
     async def _plain_once(self, messages: list[dict[str, Any]]) -> str:
-        return (await self._answered(messages)).text
-
-    async def _text_once(self, messages: list[dict[str, Any]]) -> Completion:
-        completion = await self._stream_once(messages, None, plain=True)
-        return replace(completion, text=plain_text(completion.text))
-
-    async def _answered(self, messages: list[dict[str, Any]]) -> Completion:
+        """Return the words of one answer that is not streamed."""
         given_up = estimated_if_cut_off(self._meter, self._name, messages, self._max_tokens)
         async with self._mapped(), given_up, asyncio.timeout(self._timeout):
             body = await self._ask(self._endpoint.complete, self._request(messages))
             answer = read_answer(body, self._failures)
         usage = usage_of(answer.usage, messages, lambda: _words(answer))
         await self._meter.count(self._name, usage)
-        return Completion(plain_text(self._whole(answer).text), usage, self._name)
+        return plain_text(self._whole(answer).text)
 
     def _request(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         return {

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from agent_core.errors import InputRejected, KnowledgeUnreachable
 from agent_core.loop.questions import LEAST_SCORE
 from agent_core.ports import Record
-from agent_core.reply.choosing import decide
-from agent_core.reply.sureness.fit import asks_for
+from agent_core.reply.choosing import asks_for, decide
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts import LANGUAGES, Lang
 from agent_core.texts.clean import clean_text

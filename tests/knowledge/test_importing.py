@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from agent_core.errors import InputRejected
-from agent_core.reply.sureness.fit import asks_for
+from agent_core.reply.choosing import asks_for
 from agent_core.reply.sureness.plain import stripped
 from agent_core.texts import load_texts
 from knowledge.embedded import EmbeddedKnowledge
