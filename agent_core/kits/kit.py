@@ -28,7 +28,6 @@ SHORTEST, LONGEST = 240, 8000  # pixels of a side
 MOST_TIMES = 3  # as long as wide
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TEXTS, MOST_NODES, MOST_BANDS, MOST_COLORS = 2000, 5000, LONGEST, 256
-ENDING = ".kit.json"
 
 Color = Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
 Words = Annotated[str, Field(max_length=2000)]

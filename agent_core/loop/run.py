@@ -27,7 +27,7 @@ from agent_core.policies.right_chat import names_alike, row_at
 from agent_core.ports import Chooser, Human, KnowledgeBase, Lease, Ledger, RunStore, StopGuard
 from agent_core.reply.decisions import Decisions
 from agent_core.reply.flow import Answering, ReplyFlow
-from agent_core.reply.hand_over import HandOver, ReplyDelivery
+from agent_core.reply.hand_over import HandOver
 from agent_core.reply.leftovers import Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.namesakes import Namesakes
@@ -222,23 +222,19 @@ def take_up(session: Session, outside: Outside) -> Run:
 def _reply(
     session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: TouchWatch
 ) -> tuple[ReplyFlow, Decisions]:
-    observer, ledger, lease = outside.observer, outside.ledger, outside.lease
-    delivery = ReplyDelivery(Tools(observer, app, ledger, outside.guard, lease, touches))
+    observer, ledger = outside.observer, outside.ledger
+    tools = Tools(observer, app, ledger, outside.guard, outside.lease, touches)
     rows = Rows(session, app, ledger, recorder.answer)
-    looks = ChatLooks(observer, app, lease)
-    hand_over = HandOver(session, app, ledger, delivery, rows, looks, on_reply=recorder.reply, save=recorder.save)
-    namesakes = Namesakes(session, app, observer, ledger)
+    looks = ChatLooks(tools)
+    hand_over = HandOver(session, tools, rows, looks, on_reply=recorder.reply, save=recorder.save)
     flow = ReplyFlow(
         session,
-        app,
-        outside.device,
-        ledger,
-        lease,
+        tools,
         Answering(outside.knowledge, outside.chooser, outside.part_chars, outside.checked_versions),
         looks,
         rows,
-        Leftovers(observer, app, ledger, delivery),
+        Leftovers(tools),
         hand_over,
-        namesakes,
+        Namesakes(session, app, observer, ledger),
     )
     return flow, Decisions(session, ledger, rows, hand_over, part_chars=outside.part_chars)

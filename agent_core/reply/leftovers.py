@@ -6,17 +6,17 @@ from enum import StrEnum
 
 import structlog
 
-from agent_core.apps.profile import AppProfile, profile_of_package
+from agent_core.apps.profile import profile_of_package
 from agent_core.devices.base import TouchWatch
 from agent_core.perception.compare import fold, same_name
 from agent_core.perception.observer import Observer
 from agent_core.perception.readings import BubbleState, ChatScreen
 from agent_core.ports import Lease, Ledger, LedgerRow, ReplyState, StopGuard
-from agent_core.reply.hand_over import ReplyDelivery, is_voice_bar
+from agent_core.reply.hand_over import clear_leftover, is_voice_bar, text_input
 from agent_core.reply.match import is_draft, our_bubble_after_question
 from agent_core.reply.outcome import DeliveryResult
 from agent_core.reply.planning import sent_texts
-from agent_core.reply.sender import Tools
+from agent_core.reply.sender import Tools, watch
 from agent_core.session import GateState
 
 log = structlog.get_logger(__name__)
@@ -52,8 +52,7 @@ async def clear_in_front(
         return None  # a page of the app that is not a chat
     if chat is None or not chat.sure:
         return rows[0]
-    delivery = ReplyDelivery(Tools(observer, app, ledger, guard, lease, touches))
-    leftovers = Leftovers(observer, app, ledger, delivery)
+    leftovers = Leftovers(Tools(observer, app, ledger, guard, lease, touches))
     gate = GateState(app=app.key, contact=chat.title)
     for row in await leftovers.rows(device.serial, chat.title):
         if row.state is ReplyState.TYPING:
@@ -66,16 +65,13 @@ async def clear_in_front(
 class Leftovers:
     """The unfinished rows that are settled by the chat in front, which must be the row's chat."""
 
-    def __init__(self, observer: Observer, profile: AppProfile, ledger: Ledger, delivery: ReplyDelivery) -> None:
-        self._observer = observer
-        self._profile = profile
-        self._ledger = ledger
-        self._delivery = delivery
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
 
     async def rows(self, serial: str, contact: str) -> list[LedgerRow]:
         """Return the contact's unfinished rows."""
-        unfinished = await self._ledger.unfinished(serial)
-        return [row for row in unfinished if row.key.app == self._profile.key and same_name(row.key.contact, contact)]
+        app, unfinished = self._tools.profile.key, await self._tools.ledger.unfinished(serial)
+        return [row for row in unfinished if row.key.app == app and same_name(row.key.contact, contact)]
 
     async def settle(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate]:
         """Return the row as it is now, and the fate of its text. The lease is checked before the input is touched."""
@@ -91,11 +87,11 @@ class Leftovers:
         chat = await self._with_draft(chat)
         if chat.draft is None and row.state is ReplyState.TYPING:
             return row, Fate.NOT_SENT  # it stays in typing: the next run that sees the input clears it
-        cleared = await self._delivery.clear_leftover(chat, row.part_text)
+        cleared = await clear_leftover(self._tools, chat, row.part_text)
         if row.state is ReplyState.TYPING:  # typing never sends
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
         # A text in the input was not sent, unless it left just now or its bubble appeared late.
-        again = await self._observer.chat(self._profile)
+        again = await self._tools.observer.chat(self._tools.profile)
         seen = await self._seen(row, again, gate) if again is not None else None
         if seen is not None:
             return seen
@@ -106,11 +102,11 @@ class Leftovers:
     async def _with_draft(self, chat: ChatScreen) -> ChatScreen:
         """Read the chat again if the content of the input is unknown, or if there is no input."""
         if is_voice_bar(chat):
-            again = (await self._delivery.text_input(chat)).chat
+            again = (await text_input(self._tools, chat)).chat
         elif chat.draft is not None:
             return chat
         else:
-            again = await self._observer.chat(self._profile)
+            again = await self._tools.observer.chat(self._tools.profile)
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
@@ -124,23 +120,23 @@ class Leftovers:
             return None
         state = bubble.state
         if state is BubbleState.SENDING:
-            outcome = await self._delivery.watch(text, cluster, gate, others)
+            outcome = await watch(self._tools, text, cluster, gate, others=others)
             if outcome.result is DeliveryResult.UNKNOWN:
                 return row, Fate.UNKNOWN
             state = BubbleState.OK if outcome.result is DeliveryResult.SENT else BubbleState.FAILED
         if state is BubbleState.OK and row.part + 1 < len(row.parts):
-            return await self._ledger.next_part(row.id, part=row.part), Fate.PART_SENT
+            return await self._tools.ledger.next_part(row.id, part=row.part), Fate.PART_SENT
         if state is BubbleState.OK:
             return await self._advance(row, ReplyState.SENT), Fate.SENT
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK
 
     async def _others(self, row: LedgerRow) -> list[str]:
         """Return the other texts that are known to have been sent below the same messages."""
-        recent = await self._ledger.recent(row.key.serial, row.key.app, row.key.contact)
+        recent = await self._tools.ledger.recent(row.key.serial, row.key.app, row.key.contact)
         # Equal words that were asked earlier were other messages, which stand above these.
         rest = [other for other in recent if fold(other.question) != fold(row.question)]
         same = [other for other in rest if set(other.cluster) & set(row.cluster)]
         return [*row.parts[: row.part], *(text for other in same for text in sent_texts(other))]
 
     async def _advance(self, row: LedgerRow, state: ReplyState) -> LedgerRow:
-        return await self._ledger.advance(row.id, state, expected=[row.state])
+        return await self._tools.ledger.advance(row.id, state, expected=[row.state])

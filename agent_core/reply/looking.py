@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import structlog
 
-from agent_core.apps.profile import AppProfile
 from agent_core.devices.base import Key
 from agent_core.geometry import Point
 from agent_core.perception.compare import same_name
-from agent_core.perception.observer import Observation, Observer
+from agent_core.perception.observer import Observation
 from agent_core.perception.readings import Bubble, ChatScreen, Side
-from agent_core.ports import Lease
 from agent_core.reply.match import same_text
+from agent_core.reply.sender import Tools
 
 log = structlog.get_logger(__name__)
 
@@ -27,15 +26,9 @@ ANCHOR = 32  # letters by which two views of a text are aligned
 class ChatLooks:
     """The reader of the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
 
-    def __init__(self, observer: Observer, profile: AppProfile, lease: Lease) -> None:
-        self._observer = observer
-        self._profile = profile
-        self._lease = lease
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
         self._keyboard_stays = False  # Back did not close it
-
-    async def again(self) -> Observation:
-        """Return a new observation, without scrolling."""
-        return await self._observer.observe(self._profile, model_may_read=True)
 
     async def surer(self, seen: Observation) -> Observation:
         """Read the chat again if it is not sure.
@@ -44,7 +37,7 @@ class ChatLooks:
         scrolling.
         """
         whole = await self.whole(seen)
-        return whole if whole.chat is not None and whole.chat.sure else await self.again()
+        return whole if whole.chat is not None and whole.chat.sure else await self._tools.look()
 
     async def whole(self, seen: Observation) -> Observation:
         """Return the page without a keyboard, and with the upper part of the question if it is out of sight.
@@ -52,9 +45,9 @@ class ChatLooks:
         The keyboard must not hide the page's upper half, because messages are recognised by those above them.
         """
         if seen.keyboard_up and not self._keyboard_stays:
-            await self._lease.check()
-            await self._observer.device.key(Key.BACK)
-            seen = await self.again()
+            await self._tools.lease.check()
+            await self._tools.device.key(Key.BACK)
+            seen = await self._tools.look()
             self._keyboard_stays = seen.chat is None or seen.keyboard_up
         if seen.chat is not None and seen.chat.partial:
             return await self._scrolled(seen, seen.chat, Side.ME)
@@ -72,7 +65,7 @@ class ChatLooks:
         before = seen.chat
         for _ in range(PAGES_UP):
             await self._swipe(seen, up=False, seconds=FLICK_SECONDS)
-            seen = await self.again()
+            seen = await self._tools.look()
             if before is None or seen.chat is None or not same_name(seen.chat.title, before.title):
                 break
             if _said(seen.chat) == _said(before):
@@ -89,9 +82,9 @@ class ChatLooks:
         while swipes < PAGES_UP and not begun:
             await self._swipe(seen, up=True)
             swipes += 1
-            page = (await self.again()).chat
+            page = (await self._tools.look()).chat
             if page is None or not same_name(page.title, bottom.title):
-                return await self.again()  # somebody has left the chat: do not touch anything there
+                return await self._tools.look()  # somebody has left the chat: do not touch anything there
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break
@@ -101,7 +94,7 @@ class ChatLooks:
             bubbles = joined
         for _ in range(swipes + 1):
             await self._swipe(seen, up=False)
-        now = await self.again()
+        now = await self._tools.look()
         same = now.chat is not None and now.chat.partial == bottom.partial
         if not begun or now.chat is None or not same or now.chat.bubbles[1:] != bottom.bubbles[1:]:
             log.info("not_read_whole", swipes=swipes)
@@ -110,11 +103,11 @@ class ChatLooks:
         return replace(now, chat=chat)
 
     async def _swipe(self, seen: Observation, *, up: bool, seconds: float = SWIPE_SECONDS) -> None:
-        await self._lease.check()
+        await self._tools.lease.check()
         width, height = seen.size
         high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
         start, end = (high, low) if up else (low, high)
-        await self._observer.device.swipe(start, end, seconds)
+        await self._tools.device.swipe(start, end, seconds)
 
 
 def _said(chat: ChatScreen) -> list[tuple[Side, str]]:

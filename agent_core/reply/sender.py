@@ -64,6 +64,7 @@ class Tools:
         return self.observer.device
 
     async def look(self) -> Observation:
+        """Return a new observation, without scrolling."""
         return await self.observer.observe(self.profile, model_may_read=True)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from agent_core.apps.profile import profile
 from agent_core.devices.base import Frame
 from agent_core.kits.export import export_kit
-from agent_core.kits.kit import ENDING, differences, kit_text, load_kit, read_kit
+from agent_core.kits.kit import differences, kit_text, load_kit, read_kit
 from agent_core.perception.ocr import OcrEngine
 from agent_core.perception.page_report import (
     InputReport,
@@ -39,7 +39,7 @@ _LOOKS = list(LOOKS)
 
 
 def kits() -> list[Path]:
-    return sorted(FOLDER.glob(f"*{ENDING}"))
+    return sorted(FOLDER.glob("*.kit.json"))
 
 
 def them(text: str, ago: int, kind: Kind = Kind.TEXT) -> MessagePart:
@@ -122,8 +122,8 @@ async def _make(name: str, look: str, drawn: Drawn | DrawnList) -> list[str]:
     if misread and not report(page).doubts:  # a page in doubt is kept as it is read
         return misread
     kit = await export_kit(frame, drawn.nodes, app, version=LOOKS[look].version, seed=name)
-    (FOLDER / f"{name}{ENDING}").write_text(kit_text(kit), encoding="utf-8")
-    return differences(kit.page, await read_kit(load_kit(FOLDER / f"{name}{ENDING}")))
+    (FOLDER / f"{name}.kit.json").write_text(kit_text(kit), encoding="utf-8")
+    return differences(kit.page, await read_kit(load_kit(FOLDER / f"{name}.kit.json")))
 
 
 async def main(wanted: list[str]) -> None:
