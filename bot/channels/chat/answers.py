@@ -8,19 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.apps.profile import name_of
 from agent_core.texts import Listed
-from bot.channels.chat.cards import (
-    THUMBS,
-    Button,
-    Card,
-    Line,
-    cut,
-    rating_buttons,
-    rating_lines,
-    run_card,
-    source_lines,
-)
+from bot.channels.chat.cards import ELSEWHERE, Button, Card, Line, cut, numbers, turning
+from bot.channels.chat.cards import ENTRIES_A_PAGE as PAGE
+from bot.channels.chat.commands import times_of
 from bot.channels.chat.kb_cards import row
-from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
+from bot.channels.chat.run_cards import THUMBS, rating_buttons, rating_lines, run_card, source_lines
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role

@@ -9,13 +9,33 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
-from bot.channels.chat import cards, commands, helping, offered, plans, proposals, runs
+from bot.channels.chat import (
+    answers,
+    cards,
+    commands,
+    contacts,
+    devices,
+    digest,
+    history,
+    kb,
+    learning,
+    manual,
+    offered,
+    people,
+    personal,
+    plans,
+    proposals,
+    questions,
+    runs,
+    schedules,
+    screen,
+    sweeps,
+)
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, told, verdict
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
-from bot.channels.chat.subjects import SUBJECTS
 from bot.channels.chat.texts import Texts, texts
-from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
+from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Subject, Turn, utc_now
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
@@ -23,6 +43,28 @@ if TYPE_CHECKING:  # it loads the database, which chats and cards do without
     from bot.desk.desk import Desk
 
 __all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
+
+# They bring their own commands and buttons.
+SUBJECTS: tuple[Subject, ...] = (
+    answers.SUBJECT,
+    questions.SUBJECT,
+    contacts.SUBJECT,
+    devices.SUBJECT,
+    digest.SUBJECT,
+    manual.SUBJECT,
+    history.SUBJECT,
+    kb.SUBJECT,
+    learning.SUBJECT,
+    offered.SUBJECT,
+    people.SUBJECT,
+    personal.SUBJECT,
+    plans.SUBJECT,
+    proposals.SUBJECT,
+    runs.SUBJECT,
+    schedules.SUBJECT,
+    screen.SUBJECT,
+    sweeps.SUBJECT,
+)
 
 OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and buttons that we never made
 MOST_QUOTED = 300  # characters
@@ -137,7 +179,7 @@ class Conversation:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")
         paired = words.get("access.paired", name=actor.name, role=role)
-        card = Card(paired, helping.welcome(words, actor.role))
+        card = Card(paired, manual.welcome(words, actor.role))
         return Said((Outgoing(card, incoming.chat, incoming.message_id),))
 
     @staticmethod
@@ -202,7 +244,7 @@ class Conversation:
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
         already = (Line(turn.texts.get("access.already")),) if turn.rest else ()
-        return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
+        return turn.say(Card(hello, (*already, *manual.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------
 

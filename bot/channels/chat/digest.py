@@ -10,9 +10,8 @@ from datetime import timedelta
 from agent_core.model.usage import money
 from agent_core.texts import Listed
 from bot.channels.chat import answers
-from bot.channels.chat.cards import Button, Card, Line, cut
+from bot.channels.chat.cards import Button, Card, Line, cut, took_words
 from bot.channels.chat.chart import Column, draw_chart
-from bot.channels.chat.history import took_words
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 
 from agent_core.texts import Listed
 from bot.channels.chat.cards import (
+    ELSEWHERE,
     Button,
     Card,
     Document,
     Line,
     ReplayOrder,
     cut,
-    describe_action,
-    question_title,
-    started_by,
-    state_of,
-    unanswered_words,
+    numbers,
+    took_words,
+    turning,
 )
-from bot.channels.chat.commands import Command, parse
-from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
+from bot.channels.chat.cards import ENTRIES_A_PAGE as PAGE
+from bot.channels.chat.commands import Command, parse, times_of
+from bot.channels.chat.questions import question_title
+from bot.channels.chat.run_cards import describe_action, started_by, state_of, unanswered_words
 from bot.channels.chat.sweeps import card_of, message_in_words, outcome_line
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
@@ -188,16 +189,6 @@ def ending_of(run: PastRun, words: Texts) -> list[str]:
     swept = outcome_line(run.status, run.sweep, words) if run.sweep is not None else ""
     message = message_in_words(run, words) or (words.get("plan.interrupted") if run.cut_off else "")
     return [line for line in (swept, message) if line]
-
-
-def took_words(seconds: float | None, words: Texts) -> str:
-    """Return in words how long a run took; "" if that is not known."""
-    if seconds is None:
-        return ""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return words.get("common.seconds", seconds=whole)
-    return words.get("common.minutes", minutes=whole // 60, seconds=whole % 60)
 
 
 def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, ...], ...]:

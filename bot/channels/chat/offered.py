@@ -12,7 +12,8 @@ from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
 from bot.channels.chat import proposals, schedules
 from bot.channels.chat.answering import read_answer, told, verdict
-from bot.channels.chat.cards import Button, Card, Line, choice_label, question_title
+from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.questions import choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.channels.chat.sweeps import means_line
 from bot.channels.chat.texts import Texts

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from agent_core.texts import Listed
 from bot.channels.chat import commands
 from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.chat.console import reach_lines
-from bot.channels.chat.personal import limit_lines
+from bot.channels.chat.personal import limit_lines, reach_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import BadRequest, ChatRef, Role

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from agent_core.errors import PhonedeskError
 from bot.app.logs import mask
-from bot.channels.chat.elsewhere import for_programs
+from bot.channels.chat.texts import for_programs
 from bot.channels.mcp import arguments as given
 from bot.channels.mcp.acts import Acts, ShownScreen
 from bot.channels.mcp.client import Asks, Client, Elicited, form_of, words_of

@@ -22,7 +22,7 @@ from bot.app.request_body import body_of
 from bot.channels.chat.cards import Card, plain
 from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
 from bot.channels.chat.feed import Feed
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import Refs
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.telegram import render, updates
 from bot.channels.telegram.delivery import MessageDelivery

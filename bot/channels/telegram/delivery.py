@@ -10,7 +10,7 @@ import structlog
 from telegram.error import BadRequest
 
 from agent_core.lru import keep_newest
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import Refs
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.sending import ShownMessage, Telegram, says

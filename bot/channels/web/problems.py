@@ -18,8 +18,7 @@ from agent_core.errors import (
     RateLimited,
 )
 from bot.app.settings.loading import UNKNOWN, problems_of
-from bot.channels.chat.elsewhere import for_programs
-from bot.channels.chat.texts import Texts
+from bot.channels.chat.texts import Texts, for_programs
 from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
 from scheduler.runs.lease import PhoneTakenOver
 

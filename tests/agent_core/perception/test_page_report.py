@@ -20,7 +20,7 @@ from agent_core.perception.page_marks import mark_page
 from agent_core.perception.page_report import MessageKind, PageKind, ReadPage, read_page, report, without_secrets
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, SendState, Side, Source
-from bot.channels.chat.page_reading import page_lines
+from bot.channels.chat.screen import page_lines
 from bot.channels.chat.texts import texts
 from tests.agent_core.perception.support import QQ, look, me, open_chat, scenario, them
 

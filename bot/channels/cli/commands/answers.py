@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bot.channels.chat.cards import THUMBS, state_of, unanswered_words
+from bot.channels.chat.run_cards import THUMBS, state_of, unanswered_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import fail

@@ -167,7 +167,7 @@ def _has_no_settings() -> bool:
 
 def _by_kind(error: PhonedeskError, words: Texts) -> str:
     """Return the text of the error's kind, with its own words, which are English, included."""
-    from bot.channels.chat.cards import error_lines
+    from bot.channels.chat.run_cards import error_lines
 
     said, *advice = error_lines(error.kind, words)
     if error.kind == ConfigInvalid.kind and error.advice != error.default_advice:

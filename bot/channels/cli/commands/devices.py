@@ -272,7 +272,7 @@ def pair(
 
 
 def _show_code(console: Console, payload: str, picture: Path | None) -> None:
-    from bot.channels.chat.qr import qr_lines, qr_picture
+    from bot.channels.chat.devices import qr_lines, qr_picture
     from bot.channels.cli.files import write
 
     if picture is not None:

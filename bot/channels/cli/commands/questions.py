@@ -12,7 +12,8 @@ from agent_core.loop.questions import SKIP, STOP
 from agent_core.session import TO_CUSTOMER
 from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
-from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
+from bot.channels.chat.cards import Line
+from bot.channels.chat.questions import answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import phones_are_worked, with_desk
 from bot.channels.cli.commands.common import Exit

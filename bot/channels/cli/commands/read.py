@@ -40,7 +40,7 @@ def read(
     if as_json:
         print_json(report(page).model_dump(mode="json"))
         return
-    from bot.channels.chat.page_reading import page_lines
+    from bot.channels.chat.screen import page_lines
     from bot.channels.cli.terminal.language import texts
     from bot.channels.cli.terminal.render import before
 
@@ -64,7 +64,7 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
 
 
 def _write_marks(place: Path, frame: Frame, page: ReadPage) -> None:
-    from bot.channels.chat.page_reading import marked
+    from bot.channels.chat.screen import marked
     from bot.channels.cli.files import written
     from bot.channels.cli.terminal.language import texts
 

@@ -194,7 +194,7 @@ def next_(
     as_json: Json = False,
 ) -> None:
     """Show the meaning of a time: its stored form, and its next times."""
-    from bot.channels.chat.schedule_words import in_words
+    from bot.channels.chat.schedules import in_words
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.channels.chat.cards import (
+from bot.channels.chat.run_cards import (
     describe_action,
     error_lines,
     model_said,

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from agent_core.texts import NameIn
-from bot.channels.chat.cards import answer_label
+from bot.channels.chat.questions import answer_label
 from bot.channels.chat.texts import texts
 from bot.channels.web.api.models import Line, Shown, Text, Wish
 from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations

@@ -12,7 +12,7 @@ from agent_core.apps.profile import profiles
 from agent_core.errors import PhonedeskError
 from agent_core.loop.questions import RECORD
 from agent_core.texts import Listed, catalogue
-from bot.channels.chat import schedule_words
+from bot.channels.chat import schedules
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.desk.audit import AuditNames
 from bot.desk.context import API, CONSOLE, FAILED, TELEGRAM
@@ -133,7 +133,7 @@ class _Teller:
             "choice": self._choice,
             "app": lambda key: self._apps.get(key, key),
             "role": lambda role: words.find(f"role.{role}", role),
-            "expression": lambda expression: schedule_words.in_words(expression, words),
+            "expression": lambda expression: schedules.in_words(expression, words),
             "period": lambda period: words.find(f"digest.period_{period}", period),
             "may": lambda may: words.find(f"webhooks.may_{may}", may),
             "lang": lambda lang: words.find_own(f"audit.lang_{lang}", lang),

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.app.request_body import body_of
 from bot.app.server_names import CONSOLE as PATH
 from bot.app.server_names import ServerNames
-from bot.channels.chat import helping
+from bot.channels.chat import manual
 from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
 from bot.channels.chat.feed import Feed
 from bot.channels.chat.texts import texts
@@ -263,6 +263,6 @@ def _key_of(request: web.Request, actor: Actor) -> str:
 async def show_chat(visit: Visit) -> Shown:
     return {
         "messages": await visit.request.app[KEY].messages(visit.actor),
-        "commands": helping.listed(visit.actor.role, visit.words.lang, plans=visit.desk.plans.ready),
+        "commands": manual.listed(visit.actor.role, visit.words.lang, plans=visit.desk.plans.ready),
         "most": MOST_TEXT,
     }

@@ -14,8 +14,7 @@ import structlog
 from agent_core.lru import keep_newest
 from bot.channels.chat.cards import Card, Line, ReplayOrder
 from bot.channels.chat.history import media_card
-from bot.channels.chat.outlet import LiveCard
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import LiveCard, Refs
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
 from bot.channels.web.console.chat_cards import StoredCard, encoded

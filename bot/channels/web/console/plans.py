@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from agent_core.apps.profile import AppProfile, name_of, profile, profiles
 from agent_core.texts import Listed
-from bot.channels.chat.schedule_words import in_words, interval
-from bot.channels.chat.schedules import last_words
+from bot.channels.chat.schedules import in_words, interval, last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role

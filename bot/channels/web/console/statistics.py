@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent_core.model.usage import money
-from bot.channels.chat.history import took_words
+from bot.channels.chat.cards import took_words
 from bot.channels.web.console.charts import Chart, ChartDay, chart
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit

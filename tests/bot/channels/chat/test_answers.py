@@ -10,7 +10,7 @@ import pytest
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
 from bot.channels.chat.answers import AnswersCommand, read_asking
-from bot.channels.chat.cards import run_card
+from bot.channels.chat.run_cards import run_card
 from bot.channels.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
 from bot.desk.desk import Desk

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind
-from bot.channels.chat import cards
+from bot.channels.chat import questions
 from bot.channels.chat.conversation import Conversation, Outgoing
 from bot.channels.chat.kb import LONG_IMPORT
 from bot.channels.chat.kb_cards import import_card
@@ -284,9 +284,9 @@ class TestPending:
 
     async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: KnowledgeShop) -> None:
         view = _question("我们下周到货", ("skip", "跳过"))
-        card = cards.question_card(view, texts("zh"))
+        card = questions.question_card(view, texts("zh"))
         assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb 待审"
-        skipped = cards.question_card(replace(view, answer="skip"), texts("zh"))
+        skipped = questions.question_card(replace(view, answer="skip"), texts("zh"))
         assert "pending" not in skipped.lines[-1].text
 
 
