@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 
 from bot.app.server_names import ServerNames
-from bot.channels.web.keys import actor_of_key
 from bot.channels.web.problems import problem
 from bot.desk.actors import Actor
 from bot.desk.desk import Desk
+from bot.desk.keys import actor_of_key
 
 COOKIE = "phonedesk_session"
 COOKIE_SECONDS = 400 * 24 * 3600  # as long as browsers keep one; the session ends by itself, see storage

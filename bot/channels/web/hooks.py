@@ -15,8 +15,7 @@ from pydantic import Field, ValidationError
 
 from agent_core.errors import PhonedeskError
 from bot.app.request_body import body_of
-from bot.channels.web.api.models import Line, Text, Wish
-from bot.channels.web.api.operations import ApiCall
+from bot.channels.web.api.operations import ApiCall, Line, Text, Wish
 from bot.channels.web.api.questions import ApiNewAnswer, answer_question
 from bot.channels.web.api.runs import ApiNewRun, start_run
 from bot.channels.web.problems import problem, problem_of, problem_of_input

@@ -30,14 +30,13 @@ from bot.channels.web.api import (
     sweeps,
     webhooks,
 )
+from bot.channels.web.api.events import HEARTBEAT_SECONDS, EventStreams
 from bot.channels.web.api.openapi import document
 from bot.channels.web.api.operations import LONGEST_KEY, ApiCall, JpegPicture, Operation, Stream
-from bot.channels.web.api.stream import HEARTBEAT_SECONDS, EventStreams
 from bot.channels.web.app import API as API_PATH
 from bot.channels.web.app import MAX_BODY
 from bot.channels.web.callers import caller_of, refusal_of_page
-from bot.channels.web.keys import CHALLENGE
-from bot.channels.web.problems import problem, problem_of, problem_of_input
+from bot.channels.web.problems import CHALLENGE, problem, problem_of, problem_of_input
 from bot.desk.actors import Actor
 from bot.desk.context import API, CONSOLE
 from bot.desk.desk import Desk

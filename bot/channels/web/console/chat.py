@@ -27,10 +27,9 @@ from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
 from bot.channels.chat.feed import Feed
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
-from bot.channels.web.api.stream import HEARTBEAT_SECONDS, EventStreams
+from bot.channels.web.api.events import HEARTBEAT_SECONDS, EventStreams
 from bot.channels.web.callers import forged, refusal_of_page, secret_of
-from bot.channels.web.console.chat_cards import StoredCard, type_of
-from bot.channels.web.console.chat_outlet import ConsoleOutlet, mark_of
+from bot.channels.web.console.chat_outlet import ConsoleOutlet, StoredCard, mark_of, type_of
 from bot.channels.web.console.texts import console_texts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.channels.web.problems import problem, problem_of_input

@@ -1,4 +1,4 @@
-"""The pages about what begins by itself, schedules and watches, and about saved contacts."""
+"""The pages about what begins by itself: schedules, sweeps and watches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.profile import AppProfile, name_of, profile, profiles
+from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.texts import Listed
 from bot.channels.chat.schedules import in_words, interval, last_words
 from bot.channels.web.console.texts import ConsoleTexts
@@ -16,7 +16,7 @@ from bot.desk.schedules_views import MOST_MINUTES, WEEK, RegularTimes, ScheduleV
 from bot.desk.week import WeekEntry
 from scheduler.sweeps.order import SweepOrder
 
-schedules, contacts = Pages("schedules"), Pages("contacts")
+schedules = Pages("schedules")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = 24
 HOURS_OF_WORDS = 5  # as wide as a few words
@@ -164,17 +164,3 @@ def _rhythm(entry: WeekEntry, words: ConsoleTexts) -> str:
     if entry.every is None:
         return words.own("week.times", count=entry.count)
     return interval(int(entry.every.total_seconds()), words)
-
-
-@contacts.page("/contacts", "contacts.html")
-async def list_contacts(visit: Visit) -> Shown:
-    text = visit.query("text")
-    found = await visit.desk.contacts.find(visit.actor, text=text)
-    serials = [contact.serial for contact in found]
-    return {
-        "contacts": found,
-        "app_name": lambda key: name_of(key, visit.words.lang),
-        "phones": dict(zip(serials, await visit.desk.phones.names(serials), strict=True)),
-        "text": text,
-        "owns": visit.may(Role.OWNER),
-    }
