@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bot.channels.cli.commands.common import app_profile, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Json, app_profile, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json
 from bot.channels.cli.terminal.language import spoken_language
 
@@ -27,9 +27,7 @@ T = TypeVar("T")
 AppName = Annotated[str, typer.Option("--app")]
 Serial = Annotated[str, typer.Option("--device")]
 
-apps = typer.Typer(
-    no_args_is_help=True,
-)
+apps = typer.Typer(no_args_is_help=True)
 
 
 @apps.command()
@@ -39,7 +37,7 @@ def export(
     out: Path | None = None,
     tree: Path | None = None,
     device: Serial = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a screen as a kit that can be shared: places and colours, other words, no faces, no pictures."""
     from agent_core.errors import PhonedeskError
@@ -134,7 +132,7 @@ def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
 
 
 @apps.command()
-def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def labels(device: Serial = "", as_json: Json = False) -> None:
     """List the apps that were found by their icon, and are opened by the label at once from then on."""
     from dataclasses import asdict
     from zoneinfo import ZoneInfo
@@ -167,7 +165,7 @@ def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")]
 def forget(
     label: Annotated[str, typer.Argument(metavar="NAME")],
     device: Serial = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forget the app that an icon with this label opened. The icon is searched for again the next time."""
     from agent_core.apps.names import bare
@@ -209,7 +207,7 @@ def learn(
     device: Serial = "",
     allow_send: Annotated[bool, typer.Option("--allow-send")] = False,
     marks: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Learn QQ or WeChat on a phone: read a chat of yours, have you confirm it, and find the control that sends."""
     from agent_core.errors import PhonedeskError

@@ -18,7 +18,7 @@ from bot.app.escapes import escaped
 from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import speak, spoken_language, texts
 
@@ -33,11 +33,8 @@ LONGEST_SECRET = 65536  # characters that are read from standard input
 
 NameOf = Annotated[str, typer.Argument(metavar="NAME")]
 File = Annotated[Path | None, typer.Option("--file")]
-Json = Annotated[bool, typer.Option("--json")]
 
-config = typer.Typer(
-    no_args_is_help=True,
-)
+config = typer.Typer(no_args_is_help=True)
 
 
 @config.command()

@@ -16,7 +16,7 @@ from rich.table import Column, Table
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import BadRequest
@@ -36,7 +36,6 @@ T = TypeVar("T")
 LEAST = ("size", "sdk")  # left out of the table if it does not fit
 WIDEST = 1000  # columns of a table that needs not fit a terminal
 
-Json = Annotated[bool, typer.Option("--json")]
 Phone = Annotated[str, typer.Argument(metavar="SERIAL")]
 Tags = Annotated[list[str], typer.Argument(metavar="TAG")]
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from agent_core.errors import ConfigError, ConfigMissing
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 
@@ -37,7 +37,7 @@ def evaluate(
     model_name: str = "",
     model_key: Annotated[str, typer.Option(envvar=KEY_NAME)] = "",
     keep: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run scenarios on virtual phones and report the results; with a model's address, measure that model."""
     from bot.tools.eval.bench import RealModel

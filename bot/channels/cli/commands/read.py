@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from bot.channels.cli.commands.common import app_profile, fail, run_async
+from bot.channels.cli.commands.common import Json, app_profile, fail, run_async
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import spoken_language
 
@@ -22,7 +20,7 @@ def read(
     app: str = "",
     tree: Path | None = None,
     marks: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the reading of one screenshot: whose chat it is, the messages, the question, the input."""
     from agent_core.errors import PhonedeskError

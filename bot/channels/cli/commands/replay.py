@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import fail
+from bot.channels.cli.commands.common import Json, fail
 from bot.desk.actors import BadRequest
 
 
@@ -68,7 +68,7 @@ def replay(
     ] = None,
     raw: Annotated[bool, typer.Option("--raw")] = False,
     force: Annotated[bool, typer.Option("--force")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a run again, step by step."""
     wanted = ReplayOptions(

@@ -14,7 +14,7 @@ from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
-from bot.channels.cli.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
+from bot.channels.cli.commands.common import BY_STATUS, Json, fail, log_of_terminal, result_of, run_async, settings_from
 from bot.channels.cli.commands.sweep import sweep_for
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
@@ -38,7 +38,7 @@ def run(
     endpoint: str | None = None,
     log_level: Literal["debug", "info", "warning", "error"] | None = None,
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Do a task on a phone and show each step. A task that answers several contacts or everybody is a sweep."""
     settings = settings_from(
@@ -98,8 +98,15 @@ async def _run(
     from bot.app.core import open_core
     from bot.app.run_here import run_here
     from bot.channels.cli.terminal.ask import TerminalHuman
-    from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
-    from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
+    from bot.channels.cli.terminal.live import (
+        LiveRuns,
+        WaitedFor,
+        learnt_line,
+        left_open,
+        outcome_line,
+        timings_line,
+        waiting_line,
+    )
     from scheduler.runs.human import StoredHuman
     from storage.history import History
 

@@ -12,6 +12,7 @@ from agent_core.texts import Listed
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.common import (
     Exit,
+    Json,
     fail,
     log_of_terminal,
     result_of,
@@ -37,7 +38,7 @@ def sweep(
     unread: Annotated[bool, typer.Option("--unread")] = False,
     app: Annotated[str | None, typer.Option(show_default="qq")] = None,
     device: str = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check for new messages and answer them, one contact after the other. Without new ones no model is asked."""
     settings = settings_from()

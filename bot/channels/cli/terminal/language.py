@@ -8,7 +8,7 @@ from functools import cache
 from agent_core.texts import Lang
 from bot.app.settings.files import written_language
 from bot.channels.chat.texts import Texts, in_terminal
-from bot.channels.cli.terminal.commands import typed
+from bot.channels.cli.terminal.texts import typed
 
 
 @dataclass

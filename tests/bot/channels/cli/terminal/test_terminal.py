@@ -41,11 +41,18 @@ from bot.channels.cli.commands import demo
 from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import TerminalHuman
 from bot.channels.cli.terminal.console import Console
-from bot.channels.cli.terminal.lines import drop_typed, read_line
-from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
+from bot.channels.cli.terminal.input import drop_typed, read_line
+from bot.channels.cli.terminal.live import (
+    LiveRuns,
+    WaitedFor,
+    learnt_line,
+    left_open,
+    outcome_line,
+    timings_line,
+    waiting_line,
+)
 from bot.channels.cli.terminal.render import panel
-from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
-from scheduler.runs.executor import StoredRuns
+from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.history import History
