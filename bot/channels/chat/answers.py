@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.apps.profile import name_of
 from agent_core.texts import Listed
-from bot.channels.chat.cards import ELSEWHERE, Button, Card, Line, cut, numbers, turning
+from bot.channels.chat.cards import ELSEWHERE, Button, Card, Line, cut, in_rows, turning
 from bot.channels.chat.cards import ENTRIES_A_PAGE as PAGE
 from bot.channels.chat.commands import times_of
 from bot.channels.chat.kb_cards import row
@@ -160,7 +160,7 @@ def _page_card(words: Texts, page: AnswersPage, rest: str, *, any_at_all: bool) 
     for answer in page.answers:
         lines += _in_short(answer, words)
     buttons = [Button(f"answer:{answer.id}", f"#{answer.id}") for answer in page.answers]
-    return Card(words.get("answers.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
+    return Card(words.get("answers.title"), tuple(lines), None, in_rows(buttons) + _turning(words, page, rest))
 
 
 def _in_short(answer: AnswerView, words: Texts) -> list[Line]:
@@ -256,8 +256,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
             buttons.append(Button(f"kbhow:{group.answer_id}", words.get("answers.add", number=number)))
     if more := len(groups) - GROUPS:
         lines += [Line(words.get("answers.more_groups", count=more))] if more > 0 else []
-    rows = tuple(tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2))
-    return Card(words.get("answers.unanswered_title"), tuple(lines), None, rows)
+    return Card(words.get("answers.unanswered_title"), tuple(lines), None, in_rows(buttons, 2))
 
 
 async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
@@ -284,8 +283,6 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
 
 
 def _add_text(words: Texts, question: str, answer: str = "") -> str:
-    return words.get("answers.add_text", question=_flat(question), answer=answer or words.get("answers.add_blank"))
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return words.get(
+        "answers.add_text", question=" ".join(question.split()), answer=answer or words.get("answers.add_blank")
+    )

@@ -11,7 +11,6 @@ from bot.channels.chat.texts import Texts
 Style = Literal["", "danger", "success", "primary"]
 MOST_BYTES = 64  # of a button's action
 ENTRIES_A_PAGE = 10  # of a log
-IN_A_ROW = 5  # numbers of entries
 ELSEWHERE = "~"  # in a button: the filter is too long for it, and is in the message that was replied to
 _LATIN = "\u2e7f"  # letters after this one are Chinese
 
@@ -119,14 +118,12 @@ def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
     return action if len(action.encode()) <= MOST_BYTES else bare
 
 
-def numbers(buttons: Sequence[Button]) -> tuple[tuple[Button, ...], ...]:
-    """Return the buttons of a page's entries in rows."""
-    return tuple(tuple(buttons[start : start + IN_A_ROW]) for start in range(0, len(buttons), IN_A_ROW))
+def in_rows(buttons: Sequence[Button], width: int = 5) -> tuple[tuple[Button, ...], ...]:
+    """Return the buttons of a page's entries in rows of ``width``: numbers are short."""
+    return tuple(tuple(buttons[start : start + width]) for start in range(0, len(buttons), width))
 
 
-def turning(
-    log: str, rest: str, words: Texts, *, newer: object = None, older: object = None
-) -> tuple[tuple[Button, ...], ...]:
+def turning(log: str, rest: str, words: Texts, *, newer: object, older: object) -> tuple[tuple[Button, ...], ...]:
     """Return the buttons to the newer and the older page.
 
     newer, older: the first and the last number of this page; None if there is nothing beyond it.

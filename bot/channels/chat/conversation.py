@@ -35,14 +35,12 @@ from bot.channels.chat.answering import no_answer, read_answer, to_confirm, told
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
 from bot.channels.chat.texts import Texts, texts
-from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Subject, Turn, utc_now
+from bot.channels.chat.turn import Files, Incoming, Outgoing, Said, Show, Subject, Turn, utc_now
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, StillLimited, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database, which chats and cards do without
     from bot.desk.desk import Desk
-
-__all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
 
 # They bring their own commands and buttons.
 SUBJECTS: tuple[Subject, ...] = (

@@ -19,7 +19,7 @@ from bot.channels.chat.run_cards import sent_lines
 from bot.channels.chat.schedules import news_card
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import texts
-from bot.channels.chat.turn import Outgoing, utc_now
+from bot.channels.chat.turn import Outgoing
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.digest_views import Addressee
@@ -54,7 +54,7 @@ class _Seen:
 class Feed:
     """The feed of the event log for one channel."""
 
-    def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime]) -> None:
         self._desk = desk
         self._outlet = outlet
         self._clock = clock

@@ -18,7 +18,7 @@ from bot.channels.chat.cards import (
     Line,
     ReplayOrder,
     cut,
-    numbers,
+    in_rows,
     took_words,
     turning,
 )
@@ -157,7 +157,7 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
     for run in page.runs:
         lines += past_lines(run, words)
     buttons = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
-    return Card(words.get("history.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
+    return Card(words.get("history.title"), tuple(lines), None, in_rows(buttons) + _turning(words, page, rest))
 
 
 def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]:

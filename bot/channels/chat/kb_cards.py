@@ -84,9 +84,9 @@ def entry_card(
     texts: Texts,
     actor: Actor,
     *,
-    title: str = "",
-    of: str = "",
-    before: Entry | None = None,
+    title: str,
+    of: str,
+    before: Entry | None,
 ) -> Card:
     """Return the card of an entry, with this person's options and the command to copy that changes it."""
     lines = entry_lines(entry, texts, of=of, before=before)

@@ -12,7 +12,7 @@ from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
 from bot.channels.chat import proposals, schedules
 from bot.channels.chat.answering import read_answer, told, verdict
-from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat.cards import Button, Card, Line, cut
 from bot.channels.chat.questions import choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.channels.chat.sweeps import means_line
@@ -53,12 +53,11 @@ def for_person(said: Said, actor: Actor) -> Said:
 
 
 def _left(rows: tuple[tuple[Button, ...], ...], role: Role) -> tuple[tuple[Button, ...], ...]:
-    kept = (tuple(button for button in row if role.covers(_least(button))) for row in rows)
+    kept = (
+        tuple(button for button in row if role.covers(LEAST.get(button.action.partition(":")[0], Role.VIEWER)))
+        for row in rows
+    )
     return tuple(row for row in kept if row)
-
-
-def _least(button: Button) -> Role:
-    return LEAST.get(button.action.partition(":")[0], Role.VIEWER)
 
 
 MOST_OFFERED = 5
@@ -145,8 +144,7 @@ def _about(view: QuestionView, words: Texts) -> str:
 
 def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:
     """Return the lines of a question. ``number``: 0 if it is the only one."""
-    text = " ".join(view.question.text.split())
-    text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    text = cut(view.question.text, SHOWN)
     lines = [Line(_about(view, words), f"{number}." if number else "")]
     return [*lines, Line(text, "", "quote")] if text else lines
 

@@ -222,9 +222,10 @@ def sent_lines(replies: Sequence[ReplyRecord], texts: Texts, *, room: int = MOST
     return lines
 
 
-def note_lines(notes: Sequence[KeptNote], texts: Texts, *, room: int = MOST_SAID) -> list[Line]:
-    """Return the newest notes and summaries that fit into ``room`` characters, but at least one, the oldest first."""
+def note_lines(notes: Sequence[KeptNote], texts: Texts) -> list[Line]:
+    """Return the newest notes and summaries that fit into MOST_SAID characters, but at least one, the oldest first."""
     lines: list[Line] = []
+    room = MOST_SAID
     for number in range(len(notes), 0, -1):
         note = notes[number - 1]
         place = " · ".join(part for part in (note.app, texts.get("card.step_short", step=note.step)) if part)

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from agent_core.loop.tasks import NO_RULES
 from agent_core.texts import Listed
-from bot.channels.chat.cards import Button, Card, Line, numbers
+from bot.channels.chat.cards import Button, Card, Line, in_rows
 from bot.channels.chat.run_cards import state_of
 from bot.channels.chat.runs import card_of
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
@@ -167,7 +167,7 @@ def _list_card(turn: Turn, found: Sequence[ScheduleView], of: str = "schedule") 
         lines.append(Line(words.get("schedule.more", count=len(found) - SHOWN)))
     buttons = [Button(f"schedule:show:{view.id}", f"#{view.id}") for view in found]
     title = words.get("schedule.watches" if of == "watch" else "schedule.title")
-    return Card(title, tuple(lines), None, numbers(buttons)[:SHOWN])
+    return Card(title, tuple(lines), None, in_rows(buttons)[:SHOWN])
 
 
 def _card(view: ScheduleView, words: Texts, actor: Actor, title: str) -> Card:

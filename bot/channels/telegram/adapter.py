@@ -20,19 +20,19 @@ from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 from agent_core.texts import language_of
 from bot.app.request_body import body_of
 from bot.channels.chat.cards import Card, plain
-from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.feed import Feed
 from bot.channels.chat.outlet import Refs
 from bot.channels.chat.texts import Lang, texts
+from bot.channels.chat.turn import Outgoing, Said, utc_now
 from bot.channels.telegram import render, updates
 from bot.channels.telegram.delivery import MessageDelivery
-from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.files import ReplayMaker, TelegramFiles
 from bot.channels.telegram.inbox import MOST, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.outlet import TelegramOutlet, topic_of
+from bot.channels.telegram.outlet import Drafts, TelegramOutlet, topic_of
 from bot.channels.telegram.render import cut
 from bot.channels.telegram.request import BotRequest, RateLimitedLog, failure_of, introduce, public
 from bot.channels.telegram.sending import Telegram
@@ -102,7 +102,7 @@ class TelegramAdapter:
         self._outbox = Outbox(
             outbox,
             telegram,
-            MessageDelivery(telegram, Refs(desk), options, topics=self._topics),
+            MessageDelivery(telegram, Refs(desk), options, self._topics),
             options,
             films=ReplayMaker(desk, self.bot),
             moved=self._chat_moved,

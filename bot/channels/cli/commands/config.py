@@ -25,6 +25,7 @@ from bot.channels.cli.terminal.language import speak, spoken_language, texts
 if TYPE_CHECKING:
     from bot.app.settings.names import Name
     from bot.app.settings.origin import SettingPlace, ShownSetting
+    from bot.app.settings.writing import Written
 
 STDIN = "-"
 NAME_CELLS, VALUE_CELLS = 18, 40  # width of the columns: at least, at most
@@ -289,7 +290,7 @@ def set_(
     if secrets and value != STDIN:
         whole = f"{found.key}.{inside}" if inside else found.key
         Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole))
-    _say(found, inside, "config.written", target, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.written", written, file, as_json)
 
 
 @config.command()
@@ -306,7 +307,7 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
         written = take_out(found, inside, target, incomplete)
     except ConfigError as error:
         fail(error)
-    _say(found, inside, "config.taken_out", target, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.taken_out", written, file, as_json)
 
 
 def _speak() -> None:
@@ -331,30 +332,27 @@ def _from_stdin(name: str) -> str:
     return text
 
 
-def _say(
-    name: Name,
-    inside: str,
-    key: str,
-    file: Path,
-    over: Sequence[SettingPlace],
-    changed: bool,
-    asked: Path | None,
-    as_json: bool,
-) -> None:
+def _say(name: Name, inside: str, key: str, written: Written, asked: Path | None, as_json: bool) -> None:
     """Print the change, and when it takes effect."""
 
     whole = f"{name.key}.{inside}" if inside else name.key
     elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
     if as_json:
-        hidden_by = [{"source": place.layer, "where": place.where} for place in over]
-        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": name.is_live}
+        hidden_by = [{"source": place.layer, "where": place.where} for place in written.over]
+        told = {
+            "name": whole,
+            "file": str(written.file),
+            "changed": written.changed,
+            "over": hidden_by,
+            "live": is_live(name),
+        }
         print_json({**told, "read": not elsewhere})
         return
     words, console = texts(spoken_language()), Console()
-    console.print(Text(words.get(key if changed else "config.same", name=whole, file=file)))
-    for place in over:
+    console.print(Text(words.get(key if written.changed else "config.same", name=whole, file=written.file)))
+    for place in written.over:
         console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))
     if elsewhere:
         console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
-    elif changed and not over:
-        console.print(Text(words.get("config.live" if name.is_live else "config.restart"), "dim"))
+    elif written.changed and not written.over:
+        console.print(Text(words.get("config.live" if is_live(name) else "config.restart"), "dim"))

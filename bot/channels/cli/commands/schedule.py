@@ -188,7 +188,8 @@ def next_(
     timezone = tz or settings.timezone
     try:
         zone = parse_zone(timezone)
-        after = _moment(since).astimezone(zone) if _aware(since) else _moment(since).replace(tzinfo=zone)
+        written = _moment(since)
+        after = written.astimezone(zone) if written.tzinfo is not None else written.replace(tzinfo=zone)
         kept = understand(expression, timezone, after)
         coming = [moment.astimezone(zone) for moment in parse_schedule(kept, timezone).next(after, count)]
     except InputRejected as error:
@@ -217,10 +218,6 @@ def _moment(text: str) -> datetime:
         raise InputRejected(
             f"Not a time: {text!r}.", advice="Write it as 2026-03-28T12:00.", key="not_a_moment", said=text
         ) from error
-
-
-def _aware(text: str) -> bool:
-    return _moment(text).tzinfo is not None
 
 
 def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:

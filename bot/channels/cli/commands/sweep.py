@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
+from agent_core.session import Session, Status
 from agent_core.texts import Listed
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.common import (
-    Exit,
+    BY_STATUS,
     Json,
     fail,
     log_of_terminal,
@@ -25,11 +26,8 @@ from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import NotFound
 
 if TYPE_CHECKING:
-    from agent_core.session import Session
     from scheduler.sweeps.order import SweepOrder
     from storage.runs import RunRow
-
-BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
 
 
 def sweep(
@@ -63,7 +61,7 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
     if _nobody_known(done):
         names = Listed(done["unknown"])
         fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
-    raise typer.Exit(BY_STATUS[done["status"]])
+    raise typer.Exit(BY_STATUS[Status(done["status"])])
 
 
 def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:

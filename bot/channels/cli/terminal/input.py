@@ -15,7 +15,7 @@ from bot.channels.cli.terminal.console import Console, Text
 Check = Callable[[str], str]  # returns the problem with a value, in the person's words; "" for none
 
 
-def drop_typed(stdin: TextIO | None = None) -> None:
+def drop_typed(stdin: TextIO | None) -> None:
     """Discard text typed before a question was shown, because it is not an answer. A file is never discarded."""
     source = stdin or sys.stdin
     try:

@@ -91,7 +91,7 @@ def _after(call: ApiCall, query: ApiEventsQuery) -> int | None:
 class EventStreams:
     """Answers requests with events until the client leaves, its key or session ends, or the server ends."""
 
-    def __init__(self, desk: Desk, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, desk: Desk, *, heartbeat: float) -> None:
         self._desk = desk
         self._heartbeat = heartbeat
         self._open: set[asyncio.Task[None]] = set()

@@ -23,11 +23,11 @@ from bot.app.request_body import body_of
 from bot.app.server_names import CONSOLE as PATH
 from bot.app.server_names import ServerNames
 from bot.channels.chat import manual
-from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.feed import Feed
 from bot.channels.chat.texts import texts
-from bot.channels.chat.turn import Outgoing
-from bot.channels.web.api.events import HEARTBEAT_SECONDS, EventStreams
+from bot.channels.chat.turn import Incoming, Outgoing, Person, Said
+from bot.channels.web.api.events import EventStreams
 from bot.channels.web.callers import forged, refusal_of_page, secret_of
 from bot.channels.web.console.chat_outlet import ConsoleOutlet, StoredCard, mark_of, type_of
 from bot.channels.web.console.texts import console_texts
@@ -77,7 +77,7 @@ class PageMessage:
 class ConsoleChat:
     """The channel of the console. Each person has one chat, which nobody else sees."""
 
-    def __init__(self, desk: Desk, names: ServerNames, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, desk: Desk, names: ServerNames, *, heartbeat: float) -> None:
         self._desk = desk
         self._names = names
         self._outlet = ConsoleOutlet(desk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -99,7 +100,7 @@ def add_console(
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        filters={"path": _in_path},
+        filters={"path": partial(quote, safe="")},  # a part of a path: a slash in a name is no separator
     )
     app.on_response_prepare.append(_protect)
     Sessions(desk, names, lang).add_routes(app)
@@ -110,11 +111,6 @@ def add_console(
         app.router.add_get(page.path, console.shown(page), name=CONSOLE_PAGE if page.path == CONSOLE else None)
     app.router.add_static(f"{CONSOLE}/static", HERE / "static")
     app.router.add_get(CONSOLE + "/{_:.*}", console.shown(Page("", "", "", _nowhere)))
-
-
-def _in_path(part: str) -> str:
-    """Write a part of a path: a slash in a name is no separator."""
-    return quote(part, safe="")
 
 
 async def _nowhere(visit: Visit) -> Mapping[str, Any]:

@@ -64,10 +64,6 @@ def _times(view: ScheduleView, words: ConsoleTexts) -> str:
     return view.expression if said == view.means else said
 
 
-def _day(number: int, words: ConsoleTexts) -> str:
-    return words.get(f"digest.day_{WEEKDAYS[number - 1]}")
-
-
 @schedules.page("/schedules/sweeps", "sweeps.html")
 async def list_sweeps(visit: Visit) -> Shown:
     words, owns = visit.words, visit.may(Role.OWNER)
@@ -109,7 +105,7 @@ async def _form(visit: Visit, view: ScheduleView | None = None) -> Shown:
         "regular": regular,
         "usual": USUAL,
         "every": [(minutes, interval(minutes * 60, words)) for minutes in sorted(every)],
-        "days": [(number, _day(number, words)) for number in WEEK],
+        "days": [(number, words.get(f"digest.day_{WEEKDAYS[number - 1]}")) for number in WEEK],
         "written": visit.desk.schedules.written(view) if view is not None else "",
         "timezone": view.timezone if view is not None and view.elsewhere else "",
         "phones": (await visit.desk.status(visit.actor)).phones,

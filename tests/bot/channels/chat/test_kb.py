@@ -12,10 +12,11 @@ import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind
 from bot.channels.chat import questions
-from bot.channels.chat.conversation import Conversation, Outgoing
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.kb import LONG_IMPORT
 from bot.channels.chat.kb_cards import import_card
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat.turn import Outgoing
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk

@@ -9,9 +9,10 @@ import pytest
 
 from agent_core.texts import load_texts
 from bot.channels.chat import commands, manual
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.manual import listed
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from knowledge.embedded import EmbeddedKnowledge
