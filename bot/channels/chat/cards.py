@@ -50,8 +50,8 @@ class ReplayOrder:
     """An order for a replay. It takes seconds, so the channel has it made when it is shown (``history.media_card``)."""
 
     run_id: str
-    kind: Literal["gif", "album", "sheet"]
-    lang: Literal["zh", "en"]
+    kind: Literal["gif", "album", "sheet"] = "gif"
+    lang: Literal["zh", "en"] = "zh"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -108,7 +109,8 @@ class TelegramAdapter:
             moved=self._chat_moved,
             given_up=self._not_shown,
         )
-        self._inbox = Inbox(inbox, options, self._handle, self._gave_up, self._called_off)
+        gave_up, called_off = (partial(self._apologize, key=f"common.{why}") for why in ("internal", "called_off"))
+        self._inbox = Inbox(inbox, options, self._handle, gave_up, called_off)
         self._menu = Menu(self.bot, desk, options)
         self._desk = desk
         self._clock = clock
@@ -438,14 +440,8 @@ class TelegramAdapter:
         except TelegramError as error:
             log.warning("telegram_tap_not_answered", error=self.options.safe(error))
 
-    async def _gave_up(self, raw: Mapping[str, Any]) -> None:
-        """Tell the person that their message was not dealt with."""
-        await self._apologize(raw, "common.internal")
-
-    async def _called_off(self, raw: Mapping[str, Any]) -> None:
-        await self._apologize(raw, "common.called_off")
-
-    async def _apologize(self, raw: Mapping[str, Any], key: str) -> None:
+    async def _apologize(self, raw: Mapping[str, Any], *, key: str) -> None:
+        """Tell the person that their message was not dealt with. ``key``: of the text that says why."""
         try:
             incoming = updates.read(updates.understood(raw, self.bot), bot_id=self.bot.id, bot_name=self.bot.username)
         except UnreadableUpdate as error:

@@ -94,7 +94,6 @@ async def _headless(
     from bot.tools.demo.pictures import leave_pictures
     from bot.tools.demo.world import demo_world
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     check_task(task)
     if tree == "off":
@@ -107,7 +106,7 @@ async def _headless(
             core,
             task,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, core.db),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

@@ -108,13 +108,12 @@ async def _run(
         waiting_line,
     )
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings, replace(MODEL_NAMES, **options)) as core:
         core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
-        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of)
+        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name, core.db)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,

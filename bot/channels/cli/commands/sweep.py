@@ -99,12 +99,11 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     from bot.channels.cli.terminal.ask import TerminalHuman
     from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name, History(core.db).number_of)
+        store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name, core.db)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, said)
 
         async def looks(row: RunRow) -> None:

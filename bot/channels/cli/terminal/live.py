@@ -29,6 +29,7 @@ from bot.desk.views import RunStatus
 from bot.tools.replay.timings import timings_of
 from storage.engine import Database
 from storage.events import Events
+from storage.history import History
 
 FIRST_SECONDS = 5.0  # most models answer sooner
 EVERY_SECONDS = 10.0
@@ -43,12 +44,12 @@ class LiveRuns:
         console: Console,
         texts: Texts,
         name: Callable[[str], Awaitable[str]],
-        number: Callable[[str], Awaitable[int]],
+        db: Database,
     ) -> None:
-        """name: gives a phone's name for its serial. number: gives a run's number for its id."""
+        """name: gives a phone's name for its serial."""
         self._store = store
         self._name = name
-        self._number = number
+        self._history = History(db)
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -82,7 +83,7 @@ class LiveRuns:
         """Show that a run, or a sweep's look, begins."""
         self._line(f"▶ {task}", "bold")
         label = before(self._texts.get("card.phone"), self._texts)
-        self._line(f"  {label}{await self._name(serial)} · #{await self._number(run_id)}", "dim")
+        self._line(f"  {label}{await self._name(serial)} · #{await self._history.number_of(run_id)}", "dim")
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)

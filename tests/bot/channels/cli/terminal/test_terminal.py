@@ -55,7 +55,6 @@ from bot.channels.cli.terminal.render import panel
 from scheduler.runs.store import StoredRuns
 from storage.engine import Database
 from storage.events import Events
-from storage.history import History
 from storage.people import TERMINAL, Audit
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
@@ -336,7 +335,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
     async def name(serial: str) -> str:
         return {"a": "Counter"}[serial]
 
-    live = LiveRuns(stored, console, texts("en"), name, History(db).number_of)
+    live = LiveRuns(stored, console, texts("en"), name, db)
     done = Choice(value="done", label="I have done it")
     session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
     await live.save(session)
