@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -137,7 +138,7 @@ class _Calls:
                 update={"task": None, "session_id": round_.session_id, "reply_from_client": round_.words}
             )
             answered, result = await self._answered(actor, again, client, stopper, before)
-            result = result.brought_by(call.task, call.reply_from_client)
+            result = replace(result, task=call.task, reply=call.reply_from_client)  # whatever later rounds brought
         question = result.question
         may_ask = call.reply_mode is given.ReplyMode.PASS_TO_CLIENT and client.asks is Asks.AGAIN
         if question is None or not may_ask or not result.client_may_answer or not answered:
