@@ -36,7 +36,7 @@ from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Files, Incoming, Outgoing, Said, Show, Subject, Turn, utc_now
-from bot.desk.actors import Actor, BadRequest, NotFound, Role, StillLimited, role_denied
+from bot.desk.actors import Actor, BadRequest, NotFound, StillLimited
 from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database, which chats and cards do without
@@ -283,8 +283,6 @@ class Conversation:
             return await self._chosen_button(turn, value)
         if name == "own":
             return await self._own_words(turn, value)
-        if name in {"go", "no"}:
-            return await self._offered(turn, accepted=name == "go")
         if name in self._buttons:
             return await self._buttons[name](turn, value)
         await self._turn_away(turn.incoming, FORGED)
@@ -323,29 +321,6 @@ class Conversation:
         asking = Outgoing(card, turn.chat, incoming.message_id, shows=shows, asks=incoming.person)
         asking = replace(asking, placeholder=words.get("question.own_placeholder"))
         return Said((asking,), toast=words.get("question.hint_own"))
-
-    async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
-        words, incoming = turn.texts, turn.incoming
-        if not turn.actor.role.covers(Role.OPERATOR):
-            raise role_denied(turn.actor, Role.OPERATOR)
-        if not incoming.is_shown():
-            await self._turn_away(incoming, FORGED)
-            return Said(toast=words.get("offer.lost"), alert=True)
-        task = incoming.subject.strip()
-        if incoming.action == "go:now":
-            task = offered.without_time(task)
-        if accepted and not task:
-            return Said(toast=words.get("offer.lost"), alert=True)
-        said = words.get("offer.started" if accepted else "offer.declined")
-        if accepted:
-            # Two taps on one offer start one run.
-            asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
-            key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:go"
-            run = await self.desk.runs.start(turn.actor, task, chat=turn.chat, key=key)
-            # The offer itself becomes the run's card.
-            return Said((replace(runs.card_of(turn, run), replaces=incoming.reply_to),), toast=said)
-        card = Card(said, (Line(task, "", "quote"),) if task else ())
-        return Said((Outgoing(card, turn.chat, replaces=incoming.reply_to),), toast=said)
 
 
 def _quoted(text: str) -> str:
