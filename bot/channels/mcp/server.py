@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 
 from agent_core.errors import PhonedeskError
 from bot.app.logs import mask
-from bot.app.release import release
+from bot.app.release import NAME, release
 from bot.channels.chat.texts import for_programs
 from bot.channels.mcp import arguments as given
 from bot.channels.mcp.acts import Acts, ShownScreen
@@ -36,7 +36,6 @@ from bot.desk.actors import Actor, Role
 
 log = structlog.get_logger(__name__)
 
-NAME = "phonedesk"
 HERE = "terminal"  # whoever started us, over standard input and output
 REPLY = "reply"  # the key of the one request of an input_required result
 Context = ServerRequestContext[Any, Any]

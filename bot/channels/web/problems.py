@@ -59,7 +59,6 @@ _FIELDS: Mapping[str, str] = {
     "long_note": "note",
     "entry_there": "question",
 }
-_OF_TIMES = "schedule_"
 _NOT_OF_TIMES = {"schedule_there", "schedule_changed"}
 
 
@@ -109,7 +108,7 @@ def problem_of(error: PhonedeskError, words: Texts | None = None, *, fields: Col
 
 def _field_of(error: PhonedeskError) -> str:
     """Return the field of a body that an error is about; "" if it is about none."""
-    if error.key.startswith(_OF_TIMES) and error.key not in _NOT_OF_TIMES:
+    if error.key.startswith("schedule_") and error.key not in _NOT_OF_TIMES:
         return "expression"
     return _FIELDS.get(error.key, "")
 

@@ -46,7 +46,6 @@ from storage.people import Audit
 
 log = structlog.get_logger(__name__)
 
-DOCUMENT = "/openapi.json"
 OPERATIONS: tuple[Operation, ...] = tuple(
     operation
     for subject in (
@@ -88,7 +87,7 @@ def add_api(
         raise web.HTTPNotFound
 
     known = _Known(desk, db, names)
-    app.router.add_get(DOCUMENT, known.only(describe))
+    app.router.add_get("/openapi.json", known.only(describe))
     for operation in OPERATIONS:
         answer = _answering(operation, desk, streams)
         app.router.add_route(operation.verb, operation.path, known.only(answer, body=operation.body))
