@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.apps.profile import name_of
 from agent_core.texts import Listed
-from bot.channels.chat.cards import ELSEWHERE, Button, Card, Line, cut, in_rows, turning
-from bot.channels.chat.cards import ENTRIES_A_PAGE as PAGE
-from bot.channels.chat.commands import times_of
+from bot.channels.chat.cards import ELSEWHERE, ENTRIES_A_PAGE, Button, Card, Line, cut, in_rows, turning
+from bot.channels.chat.commands import rest_of, times_of
 from bot.channels.chat.kb_cards import row
 from bot.channels.chat.run_cards import THUMBS, rating_buttons, rating_lines, run_card, source_lines
 from bot.channels.chat.texts import Texts, texts
@@ -74,19 +73,19 @@ async def answers(turn: Turn) -> Said:
     if asking.groups:
         groups = await turn.desk.answers.unanswered(turn.actor, asking.asked.since)
         return turn.say(_groups_card(turn.texts, groups, turn.actor.role))
-    page = await turn.desk.answers.find(turn.actor, asking.asked, limit=PAGE)
+    page = await turn.desk.answers.find(turn.actor, asking.asked, limit=ENTRIES_A_PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == AnswersCommand()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
     """Show another page: ``b12:week bad`` is the page before answer 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
-    if rest == ELSEWHERE:
-        command, _, rest = turn.incoming.subject.strip().partition(" ")
-        if not command or not rest:
-            return Said(toast=turn.texts.get("answers.lost"), alert=True)
+    if rest == ELSEWHERE and not (rest := rest_of(turn.incoming.subject)):
+        return Said(toast=turn.texts.get("answers.lost"), alert=True)
     before, after = (place[1:], "") if place.startswith("b") else ("", place[1:])
-    page = await turn.desk.answers.find(turn.actor, read_asking(rest).asked, before=before, after=after, limit=PAGE)
+    page = await turn.desk.answers.find(
+        turn.actor, read_asking(rest).asked, before=before, after=after, limit=ENTRIES_A_PAGE
+    )
     return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
 
 

@@ -133,6 +133,12 @@ def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot
     return None
 
 
+def rest_of(text: str) -> str:
+    """Return what a message says after its command; "" if it has none."""
+    written = parse(text)
+    return written.rest if isinstance(written, Command) else ""
+
+
 def is_slashed(text: str) -> bool:
     """Tell whether a text begins with a slash, also a full-width one."""
     return text.lstrip().startswith(("/", "／"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agent_core.texts import Listed
 from bot.channels.chat.cards import (
     ELSEWHERE,
+    ENTRIES_A_PAGE,
     Button,
     Card,
     Document,
@@ -22,8 +23,7 @@ from bot.channels.chat.cards import (
     took_words,
     turning,
 )
-from bot.channels.chat.cards import ENTRIES_A_PAGE as PAGE
-from bot.channels.chat.commands import Command, parse, times_of
+from bot.channels.chat.commands import rest_of, times_of
 from bot.channels.chat.questions import question_title
 from bot.channels.chat.run_cards import describe_action, started_by, state_of, unanswered_words
 from bot.channels.chat.sweeps import card_of, message_in_words, outcome_line
@@ -91,23 +91,19 @@ async def history(turn: Turn) -> Said:
         with suppress(NotFound, AccessDenied):
             return await _open(turn, turn.rest)
     asked = read_asking(turn.rest)
-    page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
+    page = await turn.desk.history.runs(turn.actor, asked, limit=ENTRIES_A_PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
     """Show another page: ``b12:week failed`` is the page before run 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
-    if rest == ELSEWHERE:
-        written = parse(turn.incoming.subject)
-        rest = written.rest if isinstance(written, Command) else ""
-        if not rest:
-            return Said(toast=turn.texts.get("history.lost"), alert=True)
-    if not place[1:].isdecimal():
+    is_lost = rest == ELSEWHERE and not (rest := rest_of(turn.incoming.subject))
+    if is_lost or not place[1:].isdecimal():
         return Said(toast=turn.texts.get("history.lost"), alert=True)
     number = int(place[1:])
     before, after = (number, None) if place[0] == "b" else (None, number)
-    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=PAGE)
+    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=ENTRIES_A_PAGE)
     return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
 
 

@@ -165,6 +165,7 @@ def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Ca
 
 
 def phone_state(phone: PhoneView, texts: Texts) -> str:
+    """Return a phone's state in words."""
     if phone.state == "away":
         since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
         return texts.get("status.phone_away", host=phone.host, since=since)
@@ -173,6 +174,7 @@ def phone_state(phone: PhoneView, texts: Texts) -> str:
 
 
 def run_line(run: RunView, texts: Texts) -> str:
+    """Return a run in one line: its state, its task and its steps."""
     return texts.get("status.run_line", status=run_state(run, texts), task=run.task, steps=run.steps)
 
 
