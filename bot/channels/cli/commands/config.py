@@ -17,6 +17,7 @@ from bot.app import logs
 from bot.app.escapes import escaped
 from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
+from bot.app.settings.loading import SettingsWrong, passed_over, try_settings, variables_set
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
@@ -45,7 +46,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show every setting with its value and origin; secrets are hidden."""
-    from bot.app.settings.loading import SettingsWrong, try_settings
     from bot.app.settings.origin import survey, survey_of_wrong
     from bot.channels.cli.commands.wrong import refusal
 
@@ -163,7 +163,6 @@ def check(
 ) -> None:
     """Check every setting, in all places. Exit code 0 if all are right, else 2."""
     from bot.app.config_check import incomplete
-    from bot.app.settings.loading import passed_over, try_settings, variables_set
     from bot.app.settings.origin import Places, survey_of_wrong
     from bot.channels.cli.commands.wrong import told
 
@@ -218,8 +217,6 @@ def _show_check(
 
 def _read(words: Texts) -> str:
     """Print the sources that the settings were read from."""
-    from bot.app.settings.loading import variables_set
-
     files, variables = list(map(str, files_there())), variables_set()
     if not files and not variables:
         return words.get("config.read_nothing", file=config_file())
@@ -312,8 +309,6 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
 
 def _speak() -> None:
     """Speak the settings' language if they can be read: this command may be used to repair them."""
-    from bot.app.settings.loading import try_settings
-
     settings, _ = try_settings()
     speak(settings.lang if settings else None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -93,8 +94,6 @@ def _looks(words: str) -> list[str]:
 
 async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult], words: Texts) -> None:
     """Add the results as they come. Progress is shown on standard error if that is a terminal."""
-    from contextlib import aclosing
-
     from bot.tools.eval.case import Interrupted
     from bot.tools.eval.suite import run_cases
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agent_core.errors import InputRejected, PhonedeskError
+from agent_core.errors import MODEL_NAMES, InputRejected, PhonedeskError
 from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.app.logs import mask
@@ -94,7 +94,6 @@ async def _run(
     options: Mapping[str, str],
 ) -> Session:
     # A run's modules take a second to import, and `--help` does not need them.
-    from agent_core.errors import MODEL_NAMES
     from bot.app.core import open_core
     from bot.app.run_here import run_here
     from bot.channels.cli.terminal.ask import TerminalHuman
