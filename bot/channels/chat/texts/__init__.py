@@ -19,7 +19,7 @@ from bot.desk.actors import Role
 
 TERMINAL = "terminal"  # stored as the name of the person at the terminal
 
-__all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "for_programs", "in_terminal", "texts"]
+__all__ = ["COMMAND", "LANGUAGES", "Lang", "Texts", "catalogue", "for_programs", "in_terminal", "texts"]
 
 
 _SAYS_WHERE = ("terminal", "终端")
@@ -140,11 +140,9 @@ def texts(lang: Lang) -> Texts:
 
 # Commands of the chat, said elsewhere ---------------------------------------------------------------------------------
 
-# A path such as /run/desk.log is not a command.
 _BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
-_COMMAND = re.compile(
-    rf"{_BEFORE}/([a-z]+){_BEHIND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?"
-)
+COMMAND = rf"{_BEFORE}/([a-z]+){_BEHIND}"  # in a text; a path such as /run/desk.log is none
+_COMMAND = re.compile(rf"{COMMAND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?")
 _SHOWS = {  # the terminal's command for one without an argument
     "answers": "answers",
     "ask": "questions list",
