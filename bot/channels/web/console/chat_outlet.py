@@ -223,17 +223,8 @@ def mark_of(picture: bytes) -> int:
 # Cards in the store ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFile:
-    """A file of a message. ``kind``: picture, or document to download. ``name``: "" for a picture."""
-
-    kind: str
-    name: str
-    data: bytes
-
-
 class StoredFile(BaseModel):
-    """What is stored of a file beside a card: all but its bytes."""
+    """A file of a message, without its bytes. ``kind``: picture, or document to download. ``name``: of a document."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -261,7 +252,7 @@ class StoredCard(BaseModel):
     @classmethod
     def of(cls, card: Card, *, live: bool = False, hint: str = "") -> StoredCard:
         """Return a card as it is stored."""
-        files = tuple(StoredFile(kind=file.kind, name=file.name) for file in files_of(card))
+        files = tuple(file for file, _ in _files_of(card))
         return cls(
             title=card.title,
             lines=tuple(replace(line, text="") if line.kind == "secret" else line for line in card.lines),
@@ -281,19 +272,20 @@ class StoredCard(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
-def files_of(card: Card) -> list[ChatFile]:
-    """Return the files of a card, in the order in which they are shown."""
-    files = [ChatFile("picture", "", picture) for picture in (*card.album, *([card.picture] if card.picture else []))]
+def _files_of(card: Card) -> list[tuple[StoredFile, bytes]]:
+    """Return the files of a card with their bytes, in the order in which they are shown."""
+    pictures = [*card.album, *([card.picture] if card.picture else [])]
     if card.animation is not None:
-        files.append(ChatFile("picture", "", card.animation.data))
+        pictures.append(card.animation.data)
+    files = [(StoredFile(kind="picture"), picture) for picture in pictures]
     if card.document is not None:
-        files.append(ChatFile("document", card.document.name, card.document.data))
+        files.append((StoredFile(kind="document", name=card.document.name), card.document.data))
     return files
 
 
 def encoded(card: Card) -> Sequence[str]:
     """Return the files of a card as they are stored."""
-    return [base64.b64encode(file.data).decode() for file in files_of(card)]
+    return [base64.b64encode(data).decode() for _, data in _files_of(card)]
 
 
 def type_of(data: bytes) -> str:
