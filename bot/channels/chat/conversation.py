@@ -205,7 +205,8 @@ class Conversation:
             if incoming.chat.kind == "group" and command is None and incoming.text.strip() and not incoming.document:
                 return turn.tell(turn.texts.get("question.not_a_question"))
         if incoming.document is not None and command is None:
-            return await self._document(turn)
+            # In private it is for the knowledge base; it does not answer a question.
+            return await kb.document(turn, incoming.document) if incoming.chat.kind == "private" else Said()
         if incoming.other and not incoming.text.strip():
             return self._wordless(turn)
         if isinstance(command, Unknown):
@@ -215,12 +216,6 @@ class Conversation:
         if incoming.chat.kind != "private" or not incoming.text.strip():
             return Said()
         return await plans.go_on(turn) or await offered.offer(turn)
-
-    @staticmethod
-    async def _document(turn: Turn) -> Said:
-        """Give a document without a command to the subject that takes documents. It does not answer a question."""
-        handler = next((subject.document for subject in SUBJECTS if subject.document is not None), None)
-        return await handler(turn) if handler is not None and turn.chat.kind == "private" else Said()
 
     @staticmethod
     def _wordless(turn: Turn) -> Said:

@@ -184,25 +184,23 @@ async def _reject_button(turn: Turn, value: str) -> Said:
 
 async def _import(turn: Turn) -> Said:
     if turn.incoming.document is not None:
-        return await document(turn)
+        return await document(turn, turn.incoming.document)
     await turn.desk.kb.allow_import(turn.actor)
     words = turn.texts
     return turn.tell(words.get("kb.how_import"), words.get("kb.how_import_columns"), words.get("kb.how_import_then"))
 
 
-async def document(turn: Turn) -> Said:
+async def document(turn: Turn, file: Attached) -> Said:
     """Plan the import of an owner's document. Other people's documents are not fetched, and they are informed once."""
-    if turn.incoming.document is None:
-        return Said()
     try:
         await turn.desk.kb.allow_import(turn.actor)
     except AccessDenied:
         once = f"kb-document:{turn.chat.channel}:{turn.actor.user_id}"
         refused = Card(turn.texts.get("kb.not_your_document"))
         return Said((Outgoing(refused, turn.chat, turn.incoming.message_id, once=once),))
-    file = await _fetched(turn, turn.incoming.document)
+    table = await _fetched(turn, file)
     try:
-        view = await turn.desk.kb.plan_import(turn.actor, [file])
+        view = await turn.desk.kb.plan_import(turn.actor, [table])
     except InputRejected as error:
         raise _no_table(turn, error, file.name) from error
     said = turn.say(kb_cards.import_card(view, turn.texts))
@@ -328,4 +326,4 @@ _BUTTONS: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = {
     "import": _import_button,
 }
 
-SUBJECT = Subject(commands={"kb": kb}, buttons={"kb": button}, document=document)
+SUBJECT = Subject(commands={"kb": kb}, buttons={"kb": button})
