@@ -280,8 +280,7 @@ def set_(
         text = _from_stdin(found.key) if value == STDIN else value
         secrets = [text] if found.is_secret else secrets_given(inside, text)
         logs.know(secrets)
-        target = file or config_file()
-        written = set_value(found, inside, text, target, incomplete)
+        written = set_value(found, inside, text, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
     if secrets and value != STDIN:
@@ -300,8 +299,7 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
     _speak()
     try:
         found, inside = find(name)
-        target = file or config_file()
-        written = take_out(found, inside, target, incomplete)
+        written = take_out(found, inside, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
     _say(found, inside, "config.taken_out", written, file, as_json)
@@ -329,25 +327,25 @@ def _from_stdin(name: str) -> str:
 
 def _say(name: Name, inside: str, key: str, written: Written, asked: Path | None, as_json: bool) -> None:
     """Print the change, and when it takes effect."""
-
     whole = f"{name.key}.{inside}" if inside else name.key
-    elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
+    file = asked or config_file()
+    elsewhere = file.expanduser().resolve() != config_file().resolve()
     if as_json:
         hidden_by = [{"source": place.layer, "where": place.where} for place in written.over]
         told = {
             "name": whole,
-            "file": str(written.file),
+            "file": str(file),
             "changed": written.changed,
             "over": hidden_by,
-            "live": is_live(name),
+            "live": name.is_live,
         }
         print_json({**told, "read": not elsewhere})
         return
     words, console = texts(spoken_language()), Console()
-    console.print(Text(words.get(key if written.changed else "config.same", name=whole, file=written.file)))
+    console.print(Text(words.get(key if written.changed else "config.same", name=whole, file=file)))
     for place in written.over:
         console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))
     if elsewhere:
         console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
     elif written.changed and not written.over:
-        console.print(Text(words.get("config.live" if is_live(name) else "config.restart"), "dim"))
+        console.print(Text(words.get("config.live" if name.is_live else "config.restart"), "dim"))
