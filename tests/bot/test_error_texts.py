@@ -19,7 +19,7 @@ from agent_core.proxies import ProxySetting
 from agent_core.texts import load_texts, told
 from bot.channels.chat.run_cards import error_lines
 from bot.channels.chat.texts import LANGUAGES, Lang, in_terminal, texts
-from knowledge.http_client import KEYS
+from knowledge.http_client import SAID
 from tests.support.model_server import ScriptedModel
 from tests.support.model_server import Status as HttpStatus
 

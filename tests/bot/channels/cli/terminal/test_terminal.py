@@ -52,7 +52,7 @@ from bot.channels.cli.terminal.live import (
     waiting_line,
 )
 from bot.channels.cli.terminal.render import panel
-from scheduler.runs.store import StoredRuns
+from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.events import Events
 from storage.people import TERMINAL, Audit
