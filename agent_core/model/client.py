@@ -83,7 +83,7 @@ class ChatModel:
     to keep the speed of ``ReplyDeadline``.
     vision: False removes pictures from requests, and ``transcribe`` fails.
     extra_body: added to each request as it is, in place of what is there by the same name.
-    tools: offered with each request for an action (see ``model.tools``). An endpoint that refuses tools or one of the
+    tools: offered with each request for an action (see ``model.prompt``). An endpoint that refuses tools or one of the
     numbers is asked without them.
     alone: False if other models are asked when this one cannot be reached, is too slow or is rate limited; such errors
     are then not retried here.

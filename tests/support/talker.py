@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from bot.channels.chat.conversation import Conversation, Incoming, Person
-from bot.channels.chat.turn import Said
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Incoming, Person, Said
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.desk import Desk
 

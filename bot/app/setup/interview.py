@@ -24,7 +24,7 @@ from bot.app.settings.writing import value_of
 from bot.app.setup.presets import REPLY_TOKENS_IN, REPLY_TOKENS_OUT, ModelPreset, knowledge_presets, model_presets
 from bot.app.setup.texts import SetupTexts
 from bot.channels.cli.commands.wrong import reason
-from bot.channels.cli.terminal.form import Check, TerminalForm
+from bot.channels.cli.terminal.input import Check, TerminalForm
 from bot.channels.cli.terminal.language import texts
 
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)

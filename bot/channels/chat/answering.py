@@ -7,8 +7,8 @@ import re
 from agent_core.loop.questions import RECORD, SKIP
 from agent_core.session import TO_CUSTOMER, Answer, Question
 from agent_core.texts import sentences
-from bot.channels.chat.cards import answer_label, choice_label
 from bot.channels.chat.commands import is_like_a_command
+from bot.channels.chat.questions import answer_label, choice_label
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Turn
 from bot.desk.views import AnswerOutcome, QuestionView

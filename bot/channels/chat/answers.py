@@ -8,19 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from agent_core.apps.profile import name_of
 from agent_core.texts import Listed
-from bot.channels.chat.cards import (
-    THUMBS,
-    Button,
-    Card,
-    Line,
-    cut,
-    rating_buttons,
-    rating_lines,
-    run_card,
-    source_lines,
-)
+from bot.channels.chat.cards import ELSEWHERE, ENTRIES_A_PAGE, Button, Card, Line, cut, in_rows, turning
+from bot.channels.chat.commands import rest_of, times_of
 from bot.channels.chat.kb_cards import row
-from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
+from bot.channels.chat.run_cards import THUMBS, rating_buttons, rating_lines, run_card, source_lines
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
@@ -82,19 +73,19 @@ async def answers(turn: Turn) -> Said:
     if asking.groups:
         groups = await turn.desk.answers.unanswered(turn.actor, asking.asked.since)
         return turn.say(_groups_card(turn.texts, groups, turn.actor.role))
-    page = await turn.desk.answers.find(turn.actor, asking.asked, limit=PAGE)
+    page = await turn.desk.answers.find(turn.actor, asking.asked, limit=ENTRIES_A_PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest, any_at_all=asking == AnswersCommand()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
     """Show another page: ``b12:week bad`` is the page before answer 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
-    if rest == ELSEWHERE:
-        command, _, rest = turn.incoming.subject.strip().partition(" ")
-        if not command or not rest:
-            return Said(toast=turn.texts.get("answers.lost"), alert=True)
+    if rest == ELSEWHERE and not (rest := rest_of(turn.incoming.subject)):
+        return Said(toast=turn.texts.get("answers.lost"), alert=True)
     before, after = (place[1:], "") if place.startswith("b") else ("", place[1:])
-    page = await turn.desk.answers.find(turn.actor, read_asking(rest).asked, before=before, after=after, limit=PAGE)
+    page = await turn.desk.answers.find(
+        turn.actor, read_asking(rest).asked, before=before, after=after, limit=ENTRIES_A_PAGE
+    )
     return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
 
 
@@ -168,7 +159,7 @@ def _page_card(words: Texts, page: AnswersPage, rest: str, *, any_at_all: bool) 
     for answer in page.answers:
         lines += _in_short(answer, words)
     buttons = [Button(f"answer:{answer.id}", f"#{answer.id}") for answer in page.answers]
-    return Card(words.get("answers.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
+    return Card(words.get("answers.title"), tuple(lines), None, in_rows(buttons) + _turning(words, page, rest))
 
 
 def _in_short(answer: AnswerView, words: Texts) -> list[Line]:
@@ -264,8 +255,7 @@ def _groups_card(words: Texts, groups: Sequence[UnansweredView], role: Role) -> 
             buttons.append(Button(f"kbhow:{group.answer_id}", words.get("answers.add", number=number)))
     if more := len(groups) - GROUPS:
         lines += [Line(words.get("answers.more_groups", count=more))] if more > 0 else []
-    rows = tuple(tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2))
-    return Card(words.get("answers.unanswered_title"), tuple(lines), None, rows)
+    return Card(words.get("answers.unanswered_title"), tuple(lines), None, in_rows(buttons, 2))
 
 
 async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
@@ -292,8 +282,6 @@ async def _improve_card(turn: Turn, answer: AnswerView) -> Card:
 
 
 def _add_text(words: Texts, question: str, answer: str = "") -> str:
-    return words.get("answers.add_text", question=_flat(question), answer=answer or words.get("answers.add_blank"))
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return words.get(
+        "answers.add_text", question=" ".join(question.split()), answer=answer or words.get("answers.add_blank")
+    )

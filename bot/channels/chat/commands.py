@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent_core.loop.tasks import NO_RULES, TaskRules
 from bot.desk.actors import Role
@@ -132,6 +133,12 @@ def parse(text: str, *, bot_name: str = "") -> Command | Unknown | ForAnotherBot
     return None
 
 
+def rest_of(text: str) -> str:
+    """Return what a message says after its command; "" if it has none."""
+    written = parse(text)
+    return written.rest if isinstance(written, Command) else ""
+
+
 def is_slashed(text: str) -> bool:
     """Tell whether a text begins with a slash, also a full-width one."""
     return text.lstrip().startswith(("/", "／"))
@@ -216,3 +223,35 @@ def read_run(rest: str) -> RunRequest:
         rest = rest[match.end() :]
     last = {name: values[-1] if values else "" for name, values in given.items()}
     return RunRequest(unquoted(rest), last["device"], TaskRules(last["policy"].lower(), tuple(given["app"])))
+
+
+# Times ----------------------------------------------------------------------------------------------------------------
+
+_PERIODS = {
+    "today": "today", "今天": "today", "今日": "today",
+    "week": "week", "一周": "week", "本周": "week", "这周": "week", "近一周": "week",
+    "month": "month", "一个月": "month", "本月": "month", "近一个月": "month",
+}  # fmt: skip
+_YESTERDAY = {"yesterday", "昨天", "昨日"}
+_PERIOD = re.compile(r"\d{1,4}[mhdw]|\d{4}-\d\d-\d\d", re.ASCII)
+_DAYS = re.compile(r"(\d{1,4})天")
+
+
+class Times(NamedTuple):
+    """Times as in ``AnswersAsked``. ``until``: "" if the word names no end."""
+
+    since: str
+    until: str = ""
+
+
+def times_of(word: str) -> Times | None:
+    """Read a lower-case word as a time (``week``, ``昨天``, ``3天``, ``7d``, ``2026-11-01``); None if it is not a
+    time.
+    """
+    if word in _PERIODS:
+        return Times(_PERIODS[word])
+    if word in _YESTERDAY:
+        return Times("yesterday", "yesterday")
+    if found := _DAYS.fullmatch(word):
+        return Times(f"{found[1]}d")
+    return Times(word) if _PERIOD.fullmatch(word) else None

@@ -9,20 +9,60 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import PhonedeskError
 from agent_core.texts import language_of
-from bot.channels.chat import cards, commands, helping, offered, plans, proposals, runs
+from bot.channels.chat import (
+    answers,
+    cards,
+    commands,
+    contacts,
+    devices,
+    digest,
+    history,
+    kb,
+    learning,
+    manual,
+    offered,
+    people,
+    personal,
+    plans,
+    proposals,
+    questions,
+    runs,
+    schedules,
+    screen,
+    sweeps,
+)
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, told, verdict
 from bot.channels.chat.cards import Card, Line
 from bot.channels.chat.commands import Command, ForAnotherBot, Unknown
-from bot.channels.chat.subjects import SUBJECTS
 from bot.channels.chat.texts import Texts, texts
-from bot.channels.chat.turn import Attached, Files, Incoming, Outgoing, Person, Said, Show, Turn, utc_now
-from bot.desk.actors import Actor, BadRequest, NotFound, Role, StillLimited, role_denied
+from bot.channels.chat.turn import Files, Incoming, Outgoing, Said, Show, Subject, Turn, utc_now
+from bot.desk.actors import Actor, BadRequest, NotFound, StillLimited
 from bot.desk.views import AnswerOutcome, QuestionView
 
 if TYPE_CHECKING:  # it loads the database, which chats and cards do without
     from bot.desk.desk import Desk
 
-__all__ = ["Attached", "Conversation", "Files", "Incoming", "Outgoing", "Person", "Said", "utc_now"]
+# They bring their own commands and buttons.
+SUBJECTS: tuple[Subject, ...] = (
+    answers.SUBJECT,
+    questions.SUBJECT,
+    contacts.SUBJECT,
+    devices.SUBJECT,
+    digest.SUBJECT,
+    manual.SUBJECT,
+    history.SUBJECT,
+    kb.SUBJECT,
+    learning.SUBJECT,
+    offered.SUBJECT,
+    people.SUBJECT,
+    personal.SUBJECT,
+    plans.SUBJECT,
+    proposals.SUBJECT,
+    runs.SUBJECT,
+    schedules.SUBJECT,
+    screen.SUBJECT,
+    sweeps.SUBJECT,
+)
 
 OLD, FORGED = "old", "forged"  # refused buttons: of something that is over or gone, and buttons that we never made
 MOST_QUOTED = 300  # characters
@@ -137,7 +177,7 @@ class Conversation:
             return self._to_stranger(incoming, words.error(error))
         role = words.get(f"role.{actor.role.value}")
         paired = words.get("access.paired", name=actor.name, role=role)
-        card = Card(paired, helping.welcome(words, actor.role))
+        card = Card(paired, manual.welcome(words, actor.role))
         return Said((Outgoing(card, incoming.chat, incoming.message_id),))
 
     @staticmethod
@@ -165,7 +205,8 @@ class Conversation:
             if incoming.chat.kind == "group" and command is None and incoming.text.strip() and not incoming.document:
                 return turn.tell(turn.texts.get("question.not_a_question"))
         if incoming.document is not None and command is None:
-            return await self._document(turn)
+            # In private it is for the knowledge base; it does not answer a question.
+            return await kb.document(turn, incoming.document) if incoming.chat.kind == "private" else Said()
         if incoming.other and not incoming.text.strip():
             return self._wordless(turn)
         if isinstance(command, Unknown):
@@ -175,12 +216,6 @@ class Conversation:
         if incoming.chat.kind != "private" or not incoming.text.strip():
             return Said()
         return await plans.go_on(turn) or await offered.offer(turn)
-
-    @staticmethod
-    async def _document(turn: Turn) -> Said:
-        """Give a document without a command to the subject that takes documents. It does not answer a question."""
-        handler = next((subject.document for subject in SUBJECTS if subject.document is not None), None)
-        return await handler(turn) if handler is not None and turn.chat.kind == "private" else Said()
 
     @staticmethod
     def _wordless(turn: Turn) -> Said:
@@ -202,7 +237,7 @@ class Conversation:
     async def _hello(self, turn: Turn) -> Said:
         hello = turn.texts.get("access.hello", name=turn.actor.name)
         already = (Line(turn.texts.get("access.already")),) if turn.rest else ()
-        return turn.say(Card(hello, (*already, *helping.welcome(turn.texts, turn.actor.role))))
+        return turn.say(Card(hello, (*already, *manual.welcome(turn.texts, turn.actor.role))))
 
     # Questions --------------------------------------------------------------------------------------------------------
 
@@ -243,8 +278,6 @@ class Conversation:
             return await self._chosen_button(turn, value)
         if name == "own":
             return await self._own_words(turn, value)
-        if name in {"go", "no"}:
-            return await self._offered(turn, accepted=name == "go")
         if name in self._buttons:
             return await self._buttons[name](turn, value)
         await self._turn_away(turn.incoming, FORGED)
@@ -283,29 +316,6 @@ class Conversation:
         asking = Outgoing(card, turn.chat, incoming.message_id, shows=shows, asks=incoming.person)
         asking = replace(asking, placeholder=words.get("question.own_placeholder"))
         return Said((asking,), toast=words.get("question.hint_own"))
-
-    async def _offered(self, turn: Turn, *, accepted: bool) -> Said:
-        words, incoming = turn.texts, turn.incoming
-        if not turn.actor.role.covers(Role.OPERATOR):
-            raise role_denied(turn.actor, Role.OPERATOR)
-        if not incoming.is_shown():
-            await self._turn_away(incoming, FORGED)
-            return Said(toast=words.get("offer.lost"), alert=True)
-        task = incoming.subject.strip()
-        if incoming.action == "go:now":
-            task = offered.without_time(task)
-        if accepted and not task:
-            return Said(toast=words.get("offer.lost"), alert=True)
-        said = words.get("offer.started" if accepted else "offer.declined")
-        if accepted:
-            # Two taps on one offer start one run.
-            asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
-            key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:go"
-            run = await self.desk.runs.start(turn.actor, task, chat=turn.chat, key=key)
-            # The offer itself becomes the run's card.
-            return Said((replace(runs.card_of(turn, run), replaces=incoming.reply_to),), toast=said)
-        card = Card(said, (Line(task, "", "quote"),) if task else ())
-        return Said((Outgoing(card, turn.chat, replaces=incoming.reply_to),), toast=said)
 
 
 def _quoted(text: str) -> str:

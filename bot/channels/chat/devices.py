@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from agent_core.devices.adb.brands import owner_steps
-from bot.channels.chat import cards, commands, learning
-from bot.channels.chat.cards import Button, Card, Line
+from bot.channels.chat import commands, learning
+from bot.channels.chat.cards import MOST_BYTES, Button, Card, Line
+from bot.channels.chat.runs import phone_state, run_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
-from bot.desk.views import PhoneKept
+from bot.desk.views import PhoneKept, PhoneView, RunStatus, RunView, StatusView
 
 if TYPE_CHECKING:
     from agent_core.devices.adb.setup import SetupChange, SetupReport
 
 Mode = Literal["plan", "done", "undo"]
-MOST_BYTES = 64  # of a button's action
+BORDER = 3  # modules of white around a QR code, without which scanners miss it
+SCALE = 12  # pixels of a module in the picture
+_HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # upper, lower: is dark
 _UNDO = {"undo", "还原", "撤销"}
 
 
@@ -29,7 +33,37 @@ async def devices(turn: Turn) -> Said:
     handler = _VERBS.get(words[0].casefold()) if words else None
     if handler is not None:
         return await handler(turn, words[1:])
-    return turn.say(cards.devices_card(await turn.desk.status(turn.actor), turn.texts))
+    return turn.say(devices_card(await turn.desk.status(turn.actor), turn.texts))
+
+
+def devices_card(status: StatusView, texts: Texts) -> Card:
+    """Return each phone with its serial, its state, its active run, its parked runs and the runs that wait for it."""
+    lines = [line for phone in status.phones for line in _device_lines(phone, status.runs, texts)]
+    waiting = sum(1 for run in status.runs if not run.serial and run.status is RunStatus.QUEUED)
+    if waiting:
+        lines.append(Line(texts.get("devices.any_phone", count=waiting), texts.get("devices.queue")))
+    none = (Line(texts.get("status.no_phones")),)
+    return Card(texts.get("devices.title"), tuple(lines) if status.phones else (*none, *lines))
+
+
+def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> list[Line]:
+    here = [run for run in runs if run.serial == phone.serial]
+    queued = [run for run in here if run.status is RunStatus.QUEUED]
+    # A run that waits for a person keeps the phone for a while and then parks. Only the lease tells which it is.
+    at_work = [run for run in here if run.status is RunStatus.RUNNING or run.id == phone.run_id]
+    parked = [run for run in here if run not in queued and run not in at_work]
+    lines = [
+        Line(phone_state(phone, texts), phone.name or phone.serial),
+        Line(phone.serial, texts.get("devices.serial"), "code"),
+    ]
+    if phone.tags:
+        lines.append(Line(" ".join(f"#{tag}" for tag in phone.tags), texts.get("devices.tags")))
+    lines += [Line(run_line(run, texts), texts.get("devices.runs")) for run in at_work]
+    lines += [Line(run_line(run, texts), texts.get("devices.parked")) for run in parked]
+    if queued:
+        said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
+        lines.append(Line(said, texts.get("devices.queue")))
+    return lines
 
 
 # Connecting -----------------------------------------------------------------------------------------------------------
@@ -55,7 +89,6 @@ async def _pair(turn: Turn, words: Sequence[str]) -> Said:
     if words or turn.show is None:
         return turn.tell(texts.get("usage.devices_pair"))
     from agent_core.devices.adb.pairing import SCAN_SECONDS, new_offer
-    from bot.channels.chat.qr import qr_picture
 
     await phones.can_scan(turn.actor)
     offer = new_offer()
@@ -64,6 +97,26 @@ async def _pair(turn: Turn, words: Sequence[str]) -> Said:
     card = Card(texts.get("attached.pair_title"), lines, qr_picture(offer.payload))
     await turn.show(Outgoing(card, turn.chat, turn.incoming.message_id))
     return turn.tell(texts.get("attached.paired", phone=await phones.pair_by_scan(offer)))
+
+
+def qr_picture(text: str) -> bytes:
+    """Return the code of a text as a PNG."""
+    import segno
+
+    data = io.BytesIO()
+    segno.make_qr(text).save(data, kind="png", scale=SCALE, border=BORDER)
+    return data.getvalue()
+
+
+def qr_lines(text: str) -> list[str]:
+    """Return the code of a text as lines, to be written black on white. A line is two rows of modules high."""
+    import segno
+
+    rows = [[bool(dark) for dark in row] for row in segno.make_qr(text).matrix_iter(border=BORDER)]
+    if len(rows) % 2:
+        rows.append([False] * len(rows[0]))
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    return ["".join(_HALVES[both] for both in zip(upper, lower, strict=True)) for upper, lower in pairs]
 
 
 # Names and tags -------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from datetime import timedelta
 from agent_core.model.usage import money
 from agent_core.texts import Listed
 from bot.channels.chat import answers
-from bot.channels.chat.cards import Button, Card, Line, cut
+from bot.channels.chat.cards import Button, Card, Line, cut, took_words
 from bot.channels.chat.chart import Column, draw_chart
-from bot.channels.chat.history import took_words
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 from bot.desk.actors import Role
@@ -143,14 +142,13 @@ async def digest_card(view: DigestView, words: Texts) -> Card:
         f"{words.get('digest.by_person')} {view.by_person}",
         f"{words.get('digest.left')} {view.left}",
     )
-    title = words.get("digest.chart_hours" if view.unit == "hour" else "digest.chart_days", span=_span(view))
+    span = _span(view)
+    title = words.get("digest.chart_hours" if view.unit == "hour" else "digest.chart_days", span=span)
     nothing = words.get("digest.nothing")
     picture = await asyncio.to_thread(draw_chart, title, legend, columns, nothing=nothing)
-    return Card(_title(view, words), tuple(_lines(view, words)), picture, _buttons(view, words))
-
-
-def _title(view: DigestView, words: Texts) -> str:
-    return words.get(f"digest.title_{view.period}", span=_span(view))
+    return Card(
+        words.get(f"digest.title_{view.period}", span=span), tuple(_lines(view, words)), picture, _buttons(view, words)
+    )
 
 
 def _span(view: DigestView) -> str:
@@ -261,11 +259,7 @@ def alert_card(view: AlertView, words: Texts) -> Card:
     why = words.get(f"alert.limit_{why}", **view.figures) if view.subject == "limit" else why
     lines = (
         since,
-        *(
-            (Line(why if len(why) <= MOST_WHY else why[: MOST_WHY - 1] + "…", words.get("alert.why"), "quote"),)
-            if why
-            else ()
-        ),
+        *((Line(cut(why, MOST_WHY), words.get("alert.why"), "quote"),) if why else ()),
         Line(words.get(f"alert.advice_{view.subject}")),
     )
     return Card(words.get(down, name=name), lines)

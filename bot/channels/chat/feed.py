@@ -1,4 +1,4 @@
-"""Shows the event log in the chats of a channel: one live card per run, question cards, outcomes."""
+"""Shows the event log in the chats of a channel: one live card per run, question cards, outcomes, notifications."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from datetime import datetime
 import structlog
 
 from agent_core.lru import keep_newest
-from bot.channels.chat import cards
 from bot.channels.chat.cards import Card
-from bot.channels.chat.notifications import NEWS, Notifications
+from bot.channels.chat.digest import alert_card, digest_card
 from bot.channels.chat.outlet import CardOutlet, LiveCard
+from bot.channels.chat.questions import question_card, reminder_card
+from bot.channels.chat.run_cards import sent_lines
+from bot.channels.chat.schedules import news_card
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import texts
-from bot.channels.chat.turn import Outgoing, utc_now
+from bot.channels.chat.turn import Outgoing
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
+from bot.desk.digest_views import Addressee
 from bot.desk.views import EventView, QuestionView, RunStatus, RunView
 from scheduler.times.shop import URGENT
 from storage.questions import MOST_REMINDERS
@@ -31,6 +34,7 @@ TRIES = 3
 REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of a run's replies, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
+NEWS = {"digest", "alert", "schedule"}  # they belong to no run: due digests, outages and recoveries, missed ticks
 FINAL = {status.value for status in RunStatus if status.final}
 
 
@@ -50,14 +54,13 @@ class _Seen:
 class Feed:
     """The feed of the event log for one channel."""
 
-    def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, desk: Desk, outlet: CardOutlet, *, clock: Callable[[], datetime]) -> None:
         self._desk = desk
         self._outlet = outlet
         self._clock = clock
         self._held: dict[str, deque[EventView]] = {}  # by run: an event that failed, and those after it
         self._last = 0  # the newest event that was handled
         self._seen: dict[str, _Seen] = {}
-        self._news = Notifications(desk, outlet)
         self._over: OrderedDict[str, None] = OrderedDict()  # runs whose outcome is out; their rows may lag behind
         self._elsewhere: OrderedDict[str, None] = OrderedDict()  # runs that no chat of this channel shows
 
@@ -115,7 +118,7 @@ class Feed:
 
     async def _show(self, event: EventView) -> None:
         if event.kind in NEWS:
-            await self._news.show(event)
+            await self._show_news(event)
             return
         if self._is_elsewhere(event):
             return
@@ -131,6 +134,26 @@ class Feed:
             await self._show_swept(event, run, run.chat)
         else:
             await self._show_run(event, run, run.chat)
+
+    async def _show_news(self, event: EventView) -> None:
+        """Show an event that belongs to no run, once for each chat however often this is called."""
+        if event.kind == "digest":
+            due = await self._desk.digest.due(event.data)
+            if due is not None:
+                to, view = due
+                await self._put_news(to, await digest_card(view, texts(to.lang)), event)
+        elif event.kind == "schedule":
+            news = await self._desk.schedules.news(event.data)
+            if news is not None:
+                await self._put_news(Addressee(news.chat, news.lang), news_card(news, texts(news.lang)), event)
+        else:
+            alert = await self._desk.digest.alert(event.data)
+            for to in await self._desk.digest.alerted(event.created_at):
+                await self._put_news(to, alert_card(alert, texts(to.lang)), event)
+
+    async def _put_news(self, to: Addressee, card: Card, event: EventView) -> None:
+        if to.chat.channel == self._outlet.channel:
+            await self._outlet.put(Outgoing(card, to.chat, once=f"{event.kind}:{event.id}:{to.chat.chat_id}"))
 
     def _is_elsewhere(self, event: EventView) -> bool:
         """Tell whether an event only brings up to date what no chat of this channel shows, like most of a run's."""
@@ -212,13 +235,13 @@ class Feed:
         if shown is not None and shown.chat.key != chat.key:
             shown = None
         captioned = card.picture is not None or (shown is not None and shown.picture)
-        listed = cards.sent_lines(run.replies, words) == cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)
+        every = sent_lines(run.replies, words, room=MOST_FOLLOWING)
+        listed = sent_lines(run.replies, words) == every
         if listed and self._outlet.shows_all(card, captioned=captioned):
             return
         title = words.get("card.all_sent", count=len(run.replies))
-        every = Card(title, tuple(cards.sent_lines(run.replies, words, room=MOST_FOLLOWING)))
         place, answers = (shown.chat, shown.message_id) if shown is not None else (chat, "")
-        message = Outgoing(every, place, answers, once=f"sent:{run.id}")
+        message = Outgoing(Card(title, tuple(every)), place, answers, once=f"sent:{run.id}")
         await self._outlet.put(message, run=None if answers else run)
 
     async def live_card(self, run_id: str, chat_id: str) -> LiveCard | None:
@@ -267,7 +290,7 @@ class Feed:
             ref = f"{view.id}@remind{number}"
             shown = await self._desk.questions.card(ref)
             if shown is not None and first is not None and shown.chat.key == first.key:
-                card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+                card = reminder_card(view, texts(view.lang), now=self._clock())
                 await self._outlet.put(Outgoing(card, shown.chat, shows=f"question:{ref}"))
 
     async def _put_card(
@@ -276,7 +299,7 @@ class Feed:
         words, now = texts(view.lang), picture if view.open else None
         alike = len(await self._desk.questions.alike(view.id, chat=chat)) if view.open else 0
         approves = await self._approves(chat)
-        card = cards.question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
+        card = question_card(view, words, run=run, picture=now, alike=alike, approves=approves)
         # A card that was requested stays in the chat of the request.
         of_phone = run if not name or name.startswith("@escalated:") else None
         unseen_end = not view.open and not view.by  # it ended with its run, whose card says so
@@ -301,7 +324,7 @@ class Feed:
             return
         if not number:
             return  # it was passed on before
-        card = cards.reminder_card(view, texts(view.lang), now=self._clock())
+        card = reminder_card(view, texts(view.lang), now=self._clock())
         place = shown.chat  # with the topic of the card
         message = Outgoing(card, place, shown.message_id, shows=f"question:{view.id}@remind{number}")
         await self._outlet.put(message, urgent=view.question.kind in URGENT)

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 
 from agent_core.texts import Listed
 from bot.channels.chat.cards import (
+    ELSEWHERE,
+    ENTRIES_A_PAGE,
     Button,
     Card,
     Document,
     Line,
     ReplayOrder,
     cut,
-    describe_action,
-    question_title,
-    started_by,
-    state_of,
-    unanswered_words,
+    in_rows,
+    took_words,
+    turning,
 )
-from bot.channels.chat.commands import Command, parse
-from bot.channels.chat.pages import ELSEWHERE, PAGE, numbers, times_of, turning
+from bot.channels.chat.commands import rest_of, times_of
+from bot.channels.chat.questions import question_title
+from bot.channels.chat.run_cards import describe_action, started_by, state_of, unanswered_words
 from bot.channels.chat.sweeps import card_of, message_in_words, outcome_line
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
@@ -90,23 +91,19 @@ async def history(turn: Turn) -> Said:
         with suppress(NotFound, AccessDenied):
             return await _open(turn, turn.rest)
     asked = read_asking(turn.rest)
-    page = await turn.desk.history.runs(turn.actor, asked, limit=PAGE)
+    page = await turn.desk.history.runs(turn.actor, asked, limit=ENTRIES_A_PAGE)
     return turn.say(_page_card(turn.texts, page, turn.rest.strip(), any_at_all=asked == HistoryAsked()))
 
 
 async def _turn_page(turn: Turn, value: str) -> Said:
     """Show another page: ``b12:week failed`` is the page before run 12, ``a12:…`` the one after it."""
     place, _, rest = value.partition(":")
-    if rest == ELSEWHERE:
-        written = parse(turn.incoming.subject)
-        rest = written.rest if isinstance(written, Command) else ""
-        if not rest:
-            return Said(toast=turn.texts.get("history.lost"), alert=True)
-    if not place[1:].isdecimal():
+    is_lost = rest == ELSEWHERE and not (rest := rest_of(turn.incoming.subject))
+    if is_lost or not place[1:].isdecimal():
         return Said(toast=turn.texts.get("history.lost"), alert=True)
     number = int(place[1:])
     before, after = (number, None) if place[0] == "b" else (None, number)
-    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=PAGE)
+    page = await turn.desk.history.runs(turn.actor, read_asking(rest), before=before, after=after, limit=ENTRIES_A_PAGE)
     return turn.change(_page_card(turn.texts, page, rest, any_at_all=False))
 
 
@@ -156,7 +153,7 @@ def _page_card(words: Texts, page: HistoryPage, rest: str, *, any_at_all: bool) 
     for run in page.runs:
         lines += past_lines(run, words)
     buttons = [Button(f"past:{run.id}", f"#{run.number}") for run in page.runs]
-    return Card(words.get("history.title"), tuple(lines), None, numbers(buttons) + _turning(words, page, rest))
+    return Card(words.get("history.title"), tuple(lines), None, in_rows(buttons) + _turning(words, page, rest))
 
 
 def past_lines(run: PastRun, words: Texts, *, whole: bool = False) -> list[Line]:
@@ -188,16 +185,6 @@ def ending_of(run: PastRun, words: Texts) -> list[str]:
     swept = outcome_line(run.status, run.sweep, words) if run.sweep is not None else ""
     message = message_in_words(run, words) or (words.get("plan.interrupted") if run.cut_off else "")
     return [line for line in (swept, message) if line]
-
-
-def took_words(seconds: float | None, words: Texts) -> str:
-    """Return in words how long a run took; "" if that is not known."""
-    if seconds is None:
-        return ""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return words.get("common.seconds", seconds=whole)
-    return words.get("common.minutes", minutes=whole // 60, seconds=whole % 60)
 
 
 def _turning(words: Texts, page: HistoryPage, rest: str) -> tuple[tuple[Button, ...], ...]:

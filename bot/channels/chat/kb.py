@@ -32,7 +32,11 @@ FORMS: tuple[str, ...] = get_args(Form)
 async def kb(turn: Turn) -> Said:
     """Handle ``/kb``."""
     verb, rest = kb_reading.read_verb(turn.rest)
-    return await _VERBS[verb](replace(turn, rest=rest))
+    if verb not in _OF_AN_ENTRY:
+        return await _VERBS[verb](replace(turn, rest=rest))
+    if entry_id := kb_reading.read_id(rest):
+        return await _OF_AN_ENTRY[verb](turn, entry_id)
+    return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get(f"kb.verb_{verb}")))
 
 
 async def button(turn: Turn, value: str) -> Said:
@@ -109,13 +113,6 @@ async def _edit(turn: Turn) -> Said:
     return turn.say(replace(card, buttons=(*card.buttons, *kb_cards.undo_button(entry.id, turn.texts))))
 
 
-async def _delete(turn: Turn) -> Said:
-    entry_id, _ = kb_reading.read_id(turn.rest)
-    if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_delete")))
-    return await _ask_to_delete(turn, entry_id)
-
-
 async def _ask_to_delete(turn: Turn, entry_id: str) -> Said:
     if turn.actor.role is not Role.OWNER:
         raise role_denied(turn.actor, Role.OWNER)
@@ -157,10 +154,7 @@ async def _pending_again(turn: Turn, page: str) -> Card:
     return kb_cards.pending_card(entries, meanings, turn.texts, page=at, owner=turn.actor.role is Role.OWNER)
 
 
-async def _approve(turn: Turn) -> Said:
-    entry_id, _ = kb_reading.read_id(turn.rest)
-    if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_approve")))
+async def _approve(turn: Turn, entry_id: str) -> Said:
     entry = await turn.desk.kb.approve(turn.actor, entry_id)
     return turn.say(Card(turn.texts.get("kb.approved", id=entry.id), kb_cards.entry_lines(entry, turn.texts)))
 
@@ -171,10 +165,7 @@ async def _approve_button(turn: Turn, value: str) -> Said:
     return turn.change(await _pending_again(turn, page), toast=turn.texts.get("kb.approved", id=entry.id))
 
 
-async def _reject(turn: Turn) -> Said:
-    entry_id, _ = kb_reading.read_id(turn.rest)
-    if not entry_id:
-        return turn.tell(turn.texts.get("kb.how_id", verb=turn.texts.get("kb.verb_reject")))
+async def _reject(turn: Turn, entry_id: str) -> Said:
     entry = await turn.desk.kb.reject(turn.actor, entry_id)
     card = Card(turn.texts.get("kb.rejected", id=entry.id), kb_cards.entry_lines(entry, turn.texts))
     return turn.say(replace(card, buttons=kb_cards.undo_button(entry.id, turn.texts)))
@@ -193,25 +184,23 @@ async def _reject_button(turn: Turn, value: str) -> Said:
 
 async def _import(turn: Turn) -> Said:
     if turn.incoming.document is not None:
-        return await document(turn)
+        return await document(turn, turn.incoming.document)
     await turn.desk.kb.allow_import(turn.actor)
     words = turn.texts
     return turn.tell(words.get("kb.how_import"), words.get("kb.how_import_columns"), words.get("kb.how_import_then"))
 
 
-async def document(turn: Turn) -> Said:
+async def document(turn: Turn, file: Attached) -> Said:
     """Plan the import of an owner's document. Other people's documents are not fetched, and they are informed once."""
-    if turn.incoming.document is None:
-        return Said()
     try:
         await turn.desk.kb.allow_import(turn.actor)
     except AccessDenied:
         once = f"kb-document:{turn.chat.channel}:{turn.actor.user_id}"
         refused = Card(turn.texts.get("kb.not_your_document"))
         return Said((Outgoing(refused, turn.chat, turn.incoming.message_id, once=once),))
-    file = await _fetched(turn, turn.incoming.document)
+    table = await _fetched(turn, file)
     try:
-        view = await turn.desk.kb.plan_import(turn.actor, [file])
+        view = await turn.desk.kb.plan_import(turn.actor, [table])
     except InputRejected as error:
         raise _no_table(turn, error, file.name) from error
     said = turn.say(kb_cards.import_card(view, turn.texts))
@@ -314,13 +303,15 @@ _VERBS: Mapping[str, Callable[[Turn], Awaitable[Said]]] = {
     "search": _search,
     "add": _add,
     "edit": _edit,
-    "delete": _delete,
     "pending": _pending,
-    "approve": _approve,
-    "reject": _reject,
     "import": _import,
     "export": _export,
     "stats": _stats,
+}
+_OF_AN_ENTRY: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = {
+    "delete": _ask_to_delete,
+    "approve": _approve,
+    "reject": _reject,
 }
 _BUTTONS: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = {
     "found": _found_page,
@@ -335,4 +326,4 @@ _BUTTONS: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = {
     "import": _import_button,
 }
 
-SUBJECT = Subject(commands={"kb": kb}, buttons={"kb": button}, document=document)
+SUBJECT = Subject(commands={"kb": kb}, buttons={"kb": button})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agent_core.texts import Listed, filled
-from bot.channels.chat.cards import Button, Card, Document, Line, cut
+from bot.channels.chat.cards import MOST_BYTES, Button, Card, Document, Line, cut
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
@@ -19,14 +19,13 @@ PENDING_A_PAGE = 3
 SHOWN_OF_A_GROUP = 5  # of an import's rows
 SHOWN_OF_A_TEXT = 60  # characters of a question or an answer that an import changes
 LONGEST_COPY = 1200  # characters of an answer to copy, so that a card that is too long is not cut there
-MOST_BYTES_OF_ACTION = 64
 
 Row = tuple[Button, ...]
 
 
 def row(*buttons: Button) -> tuple[Row, ...]:
     """Return the buttons as one row, without those whose action is too long: an entry may have a long id."""
-    fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_BYTES_OF_ACTION)
+    fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_BYTES)
     return (fitting,) if fitting else ()
 
 
@@ -84,9 +83,9 @@ def entry_card(
     texts: Texts,
     actor: Actor,
     *,
-    title: str = "",
-    of: str = "",
-    before: Entry | None = None,
+    title: str,
+    of: str,
+    before: Entry | None,
 ) -> Card:
     """Return the card of an entry, with this person's options and the command to copy that changes it."""
     lines = entry_lines(entry, texts, of=of, before=before)

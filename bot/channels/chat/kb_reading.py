@@ -47,10 +47,10 @@ def read_verb(rest: str) -> tuple[str, str]:
     return (verb, match.group(2).strip()) if verb else ("search", rest)
 
 
-def read_id(rest: str) -> tuple[str, str]:
-    """Return an entry's id, which may have a number sign, and the text after it."""
-    match = re.match(r"#?\s*([^\s#]+)\s*(.*)", rest.strip(), re.DOTALL)
-    return (match.group(1), match.group(2).strip()) if match else ("", "")
+def read_id(rest: str) -> str:
+    """Return an entry's id, which may have a number sign before it and words after it; "" if there is none."""
+    match = re.match(r"#?\s*([^\s#]+)", rest.strip())
+    return match.group(1) if match else ""
 
 
 def read_meant(rest: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from agent_core.perception.readings import SendState, Side
 from agent_core.texts import say
 from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.commands import unquoted
-from bot.channels.chat.page_reading import marked, page_lines
+from bot.channels.chat.screen import marked, page_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
 

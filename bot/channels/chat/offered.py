@@ -10,14 +10,15 @@ from dataclasses import replace
 
 from agent_core.errors import InputRejected
 from agent_core.session import TO_CUSTOMER
-from bot.channels.chat import proposals, schedules
+from bot.channels.chat import proposals, runs, schedules
 from bot.channels.chat.answering import read_answer, told, verdict
-from bot.channels.chat.cards import Button, Card, Line, choice_label, question_title
+from bot.channels.chat.cards import Button, Card, Line, cut
+from bot.channels.chat.questions import choice_label, question_title
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_timed
 from bot.channels.chat.sweeps import means_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
-from bot.desk.actors import Actor, Role
+from bot.desk.actors import Actor, Role, role_denied
 from bot.desk.views import AnswerOutcome, QuestionView
 
 # By the part of the action before the first colon. Other buttons are for everybody, or their subject checks the role.
@@ -52,12 +53,11 @@ def for_person(said: Said, actor: Actor) -> Said:
 
 
 def _left(rows: tuple[tuple[Button, ...], ...], role: Role) -> tuple[tuple[Button, ...], ...]:
-    kept = (tuple(button for button in row if role.covers(_least(button))) for row in rows)
+    kept = (
+        tuple(button for button in row if role.covers(LEAST.get(button.action.partition(":")[0], Role.VIEWER)))
+        for row in rows
+    )
     return tuple(row for row in kept if row)
-
-
-def _least(button: Button) -> Role:
-    return LEAST.get(button.action.partition(":")[0], Role.VIEWER)
 
 
 MOST_OFFERED = 5
@@ -144,8 +144,7 @@ def _about(view: QuestionView, words: Texts) -> str:
 
 def _lines(view: QuestionView, words: Texts, number: int) -> list[Line]:
     """Return the lines of a question. ``number``: 0 if it is the only one."""
-    text = " ".join(view.question.text.split())
-    text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    text = cut(view.question.text, SHOWN)
     lines = [Line(_about(view, words), f"{number}." if number else "")]
     return [*lines, Line(text, "", "quote")] if text else lines
 
@@ -202,10 +201,41 @@ async def scheduled(turn: Turn, _: str) -> Said:
     request = read_timed(incoming.subject.strip())
     if request is None:
         return Said(toast=words.get("offer.lost"), alert=True)
-    asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
-    key = f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:timed"
-    card = await schedules.added(turn, request, key=key)
+    card = await schedules.added(turn, request, key=_key(turn, "timed"))
     return turn.change(card, toast=card.title)
 
 
-SUBJECT = Subject(buttons={"mine": taken, "timed": scheduled})
+async def started(turn: Turn, value: str) -> Said:
+    """Start the text as a task, ``now`` without its time. Two taps on one offer start one run."""
+    words, incoming = turn.texts, turn.incoming
+    if not turn.actor.role.covers(Role.OPERATOR):
+        raise role_denied(turn.actor, Role.OPERATOR)
+    task = incoming.subject.strip()
+    task = without_time(task) if value == "now" else task
+    if await _forged(turn) or not task:
+        return Said(toast=words.get("offer.lost"), alert=True)
+    run = await turn.desk.runs.start(turn.actor, task, chat=turn.chat, key=_key(turn, "go"))
+    # The offer itself becomes the run's card.
+    card = replace(runs.card_of(turn, run), replaces=incoming.reply_to)
+    return Said((card,), toast=words.get("offer.started"))
+
+
+async def declined(turn: Turn, _: str) -> Said:
+    """Leave the text alone."""
+    words, task = turn.texts, turn.incoming.subject.strip()
+    if not turn.actor.role.covers(Role.OPERATOR):
+        raise role_denied(turn.actor, Role.OPERATOR)
+    if await _forged(turn):
+        return Said(toast=words.get("offer.lost"), alert=True)
+    said = words.get("offer.declined")
+    return turn.change(Card(said, (Line(task, "", "quote"),) if task else ()), toast=said)
+
+
+def _key(turn: Turn, what: str) -> str:
+    """Return the name of what an offer brings, the same however often it is tapped."""
+    incoming = turn.incoming
+    asked = incoming.reply_to.message_id if incoming.reply_to else incoming.key
+    return f"{turn.chat.channel}:{turn.chat.chat_id}:{asked}:{what}"
+
+
+SUBJECT = Subject(buttons={"mine": taken, "timed": scheduled, "go": started, "no": declined})

@@ -1,4 +1,4 @@
-"""The interface between the event log and a channel's messages, by which a channel shows cards."""
+"""Between the event log and a channel's messages: how a channel shows cards, and which message shows what."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 
 from bot.channels.chat.cards import Card
 from bot.channels.chat.turn import Outgoing
-from bot.desk.actors import ChatRef
+from bot.desk.actors import ChatRef, MessageRef
+from bot.desk.desk import Desk
 from bot.desk.views import RunView
 
 
@@ -55,3 +56,29 @@ class CardOutlet(Protocol):
 
     def safe(self, error: object) -> str:
         """Return an error's words without secrets, for logs."""
+
+
+class Refs:
+    """The messages that show a named subject (``run:<id>``, ``question:<id>``), as the desk remembers them."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def get(self, ref: str) -> MessageRef | None:
+        """Return the message; None if none shows it yet."""
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            return await self._desk.runs.card(name)
+        return await self._desk.questions.card(name) if kind == "question" else None
+
+    async def set(self, ref: str, message: MessageRef) -> None:
+        kind, _, name = ref.partition(":")
+        if kind == "run":
+            await self._desk.runs.set_card(name, message)
+        elif kind == "question":
+            await self._desk.questions.set_card(name, message)
+
+    async def is_over(self, question_id: str) -> bool:
+        """Tell whether this question is closed for everybody."""
+        view = await self._desk.questions.get(question_id)
+        return view is None or not view.open

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from agent_core.texts import Listed
 from bot.channels.chat import commands
-from bot.channels.chat.cards import Button, Card, Line
-from bot.channels.chat.console import reach_lines
-from bot.channels.chat.personal import limit_lines
+from bot.channels.chat.cards import Button, Card, Line, in_rows
+from bot.channels.chat.personal import limit_lines, reach_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import BadRequest, ChatRef, Role
@@ -209,7 +208,7 @@ async def invite(turn: Turn) -> Said:
     return Said((Outgoing(card, own), *turn.tell(words.get("invite.sent_in_private")).messages))
 
 
-def invite_card(words: Texts, made: InviteView, start_link: str = "") -> Card:
+def invite_card(words: Texts, made: InviteView, start_link: str) -> Card:
     """Return the only card that shows an invitation's code. ``start_link``: the beginning of a link with the code."""
     how = [
         Line(f"{start_link}{made.code}" if start_link else "", words.get("invite.link")),
@@ -280,13 +279,15 @@ async def _list_card(turn: Turn) -> Card:
     lines += [Line(_invite_words(words, invite), words.get("people.invited")) for invite in invites[:SHOWN]]
     lines.append(Line(words.get("people.hint")))
     buttons = [Button(f"people:show:{person.id}", f"#{person.id} {person.name}"[:30]) for person in found[:SHOWN]]
-    rows = [tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2)]
-    rows += [
+    revoke = [
         (Button(f"people:revoke:{invite.id}", f"{words.get('people.revoke')} {invite.id}", "danger"),)
         for invite in invites[:5]
     ]
     return Card(
-        words.get("people.title"), tuple(lines), None, (*rows, (Button("people:audit", words.get("people.audit")),))
+        words.get("people.title"),
+        tuple(lines),
+        None,
+        (*in_rows(buttons, 2), *revoke, (Button("people:audit", words.get("people.audit")),)),
     )
 
 

@@ -1,9 +1,11 @@
-"""A person's own role and limits, and their own settings."""
+"""A person's own role and limits, their settings, and the link that logs them in to the console."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlsplit
 
+from agent_core.proxies import is_loopback
 from agent_core.texts import Listed
 from bot.channels.chat import digest
 from bot.channels.chat.cards import Button, Card, Line
@@ -99,4 +101,19 @@ async def _card(turn: Turn) -> Card:
     return Card(words.get("settings.title"), (spoken, thoughts, *lines), None, (row, switch, *buttons))
 
 
-SUBJECT = Subject(commands={"whoami": whoami, "settings": settings}, buttons={"settings": tapped})
+async def console(turn: Turn) -> Said:
+    """Handle ``/console``."""
+    words = turn.texts
+    if turn.chat.kind != "private":
+        return turn.tell(words.get("console.private_only"))
+    link = await turn.desk.console.link(turn.actor)
+    lines = (Line(link, "", "secret"), Line(words.get("console.hint")), *reach_lines(words, link))
+    return turn.say(Card(words.get("console.title"), lines))
+
+
+def reach_lines(words: Texts, link: str) -> tuple[Line, ...]:
+    """Return the setting to change if a link opens only on the machine that phonedesk runs on."""
+    return (Line(words.get("console.here_only")),) if is_loopback(urlsplit(link).hostname or "") else ()
+
+
+SUBJECT = Subject(commands={"whoami": whoami, "settings": settings, "console": console}, buttons={"settings": tapped})

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agent_core.loop.tasks import NO_RULES
-from bot.channels.chat import cards, commands
+from bot.channels.chat import commands
 from bot.channels.chat.cards import Button, Card, Line, cut
+from bot.channels.chat.run_cards import elapsed_lines, head_lines, stop_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.views import PlanCallView, PlanView, RunStatus, RunView
@@ -55,7 +56,7 @@ SUBJECT = Subject(commands={"plan": plan})
 
 def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, picture: bytes | None = None) -> Card:
     """Return the card of a plan: the planner's newest calls with their results, then the planner's words."""
-    lines = cards.head_lines(run, texts)
+    lines = head_lines(run, texts)
     if more := len(plan.calls) - MOST_SHOWN:
         lines += [Line(texts.get("plan.earlier", count=more))] if more > 0 else []
     several = len({call.phone for call in plan.calls if call.phone}) > 1
@@ -65,9 +66,8 @@ def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, pict
         lines.append(Line(plan.said, texts.get("plan.says"), "quote"))
     if run.status is RunStatus.WAITING:
         lines.append(Line(texts.get("plan.waits")))
-    if run.started_at is not None:
-        lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
-    lines += cards.stop_lines(run, texts)
+    lines += elapsed_lines(run, texts, now=now)
+    lines += stop_lines(run, texts)
     result = run.message or (texts.get("plan.interrupted") if run.status is RunStatus.FAILED else "")
     if result and run.status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
         lines.append(Line(result, texts.get("card.result")))

@@ -9,8 +9,9 @@ from typing import Any
 
 from agent_core.loop.questions import candidate
 from agent_core.session import Answer, QuestionKind
-from bot.channels.chat.cards import Button, Card, Line, proposal_mark, question_card
+from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.kb_cards import undo_button
+from bot.channels.chat.questions import proposal_mark, question_card
 from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.views import AnswerOutcome, QuestionView

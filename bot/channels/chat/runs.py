@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from bot.channels.chat import cards, commands, sweeps
-from bot.channels.chat.cards import Button, Card, Line, Style
+from bot.channels.chat import commands, sweeps
+from bot.channels.chat.cards import Button, Card, Line, Style, cut
+from bot.channels.chat.questions import question_title
+from bot.channels.chat.run_cards import away_lines, run_state
+from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.views import RunView
+from bot.desk.views import PhoneView, RunView, StatusView
 
 MOST_OFFERED = 5
 SHOWN = 24  # characters of a task on a button
@@ -48,7 +51,7 @@ def card_of(turn: Turn, started: RunView) -> Outgoing:
 async def status(turn: Turn) -> Said:
     """Handle ``/status``."""
     may = turn.actor.role.covers(Role.OPERATOR)
-    return turn.say(cards.status_card(await turn.desk.status(turn.actor), turn.texts, may_act=may))
+    return turn.say(status_card(await turn.desk.status(turn.actor), turn.texts, may_act=may))
 
 
 # Stop, Hold, Resume ---------------------------------------------------------------------------------------------------
@@ -93,7 +96,7 @@ async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing
     words = turn.texts
     going = await turn.desk.runs.going(turn.actor)
     others = [run for run in going if (done is None or run.id != done.id) and _CAN[verb](run)][:MOST_OFFERED]
-    lines = [] if done is None else [Line(_named(done)), *cards.away_lines(done, words)]
+    lines = [] if done is None else [Line(_named(done)), *away_lines(done, words)]
     if others and done is None:
         nothing = f"run.which_{verb}"
     elif others:
@@ -109,8 +112,7 @@ async def _told(turn: Turn, verb: Verb, done: RunView | None, said: str, nothing
 
 def _named(run: RunView, most: int = 0) -> str:
     """Return a run's task and phone, by which people tell it from others."""
-    task = " ".join(run.task.split())
-    task = task[: most - 1].rstrip() + "…" if most and len(task) > most else task
+    task = cut(run.task, most) if most else " ".join(run.task.split())
     return " · ".join(part for part in (task, run.phone) if part)
 
 
@@ -134,7 +136,7 @@ async def _resume_tapped(turn: Turn, run_id: str) -> Said:
     done = await turn.desk.runs.resume(turn.actor, run_id)
     if done is None:
         return Said(toast=turn.texts.get("ask.nothing_held"))
-    away = [line.text for line in cards.away_lines(done, turn.texts)][:1]
+    away = [line.text for line in away_lines(done, turn.texts)][:1]
     return Said(toast="\n".join((turn.texts.get("ask.resumed"), *away)), alert=bool(away))
 
 
@@ -142,3 +144,42 @@ SUBJECT = Subject(
     commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status},
     buttons={"stop": _stop_tapped, "hold": _hold_tapped, "resume": _resume_tapped},
 )
+
+
+# Status ---------------------------------------------------------------------------------------------------------------
+
+
+def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Card:
+    """Return the card of ``/status``. ``may_act``: whether the person may stop and resume runs."""
+    lines = [Line(phone_state(phone, texts), phone.name or phone.serial) for phone in status.phones] or [
+        Line(texts.get("status.no_phones"))
+    ]
+    lines += [Line(run_line(run, texts)) for run in status.runs]
+    if not status.runs:
+        lines.append(Line(texts.get("status.idle")))
+    for question in status.questions:
+        kind = question_title(question.question, texts)
+        lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
+    rows = [_status_row(run, texts) for run in status.runs[:5]] if may_act else []
+    return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))
+
+
+def phone_state(phone: PhoneView, texts: Texts) -> str:
+    """Return a phone's state in words."""
+    if phone.state == "away":
+        since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
+        return texts.get("status.phone_away", host=phone.host, since=since)
+    said = texts.get(f"status.phone_{phone.state}")
+    return texts.get("status.phone_at", state=said, host=phone.host) if phone.host else said
+
+
+def run_line(run: RunView, texts: Texts) -> str:
+    """Return a run in one line: its state, its task and its steps."""
+    return texts.get("status.run_line", status=run_state(run, texts), task=run.task, steps=run.steps)
+
+
+def _status_row(run: RunView, texts: Texts) -> tuple[Button, ...]:
+    stop = Button(f"stop:{run.id}", f"{texts.get('button.stop')} · {run.task[:20]}", "danger")
+    if not run.held:
+        return (stop,)
+    return (Button(f"resume:{run.id}", f"{texts.get('button.resume')} · {run.task[:20]}", "success"), stop)

@@ -1,16 +1,20 @@
-"""Schedules in the chat: add, edit, list, pause, resume, run and remove them, and report missed ticks."""
+"""Schedules in the chat: add, edit, list, pause, resume, run and remove them, report missed ticks, and their times
+in words.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from agent_core.loop.tasks import NO_RULES
 from agent_core.texts import Listed
-from bot.channels.chat.cards import Button, Card, Line, state_of
+from bot.channels.chat.cards import Button, Card, Line, in_rows
+from bot.channels.chat.run_cards import state_of
 from bot.channels.chat.runs import card_of
 from bot.channels.chat.schedule_reading import ScheduleRequest, read_schedule, verb_of, what_is_missing
-from bot.channels.chat.schedule_words import in_words
 from bot.channels.chat.sweeps import means_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Said, Subject, Turn
@@ -18,7 +22,6 @@ from bot.desk.actors import Actor, BadRequest, Role
 from bot.desk.schedules_views import LastTick, ScheduleNews, ScheduleView
 
 SHOWN = 20
-IN_A_ROW = 5
 WATCH = "watch"  # the kind of a schedule that has no times
 NEEDS_A_NUMBER = {"show", "edit", "pause", "resume", "run", "remove", "undo"}
 
@@ -162,10 +165,9 @@ def _list_card(turn: Turn, found: Sequence[ScheduleView], of: str = "schedule") 
         lines += [Line(first.text, f"#{view.id}", first.kind), *others]
     if len(found) > SHOWN:
         lines.append(Line(words.get("schedule.more", count=len(found) - SHOWN)))
-    numbers = [Button(f"schedule:show:{view.id}", f"#{view.id}") for view in found]
-    rows = tuple(tuple(numbers[start : start + IN_A_ROW]) for start in range(0, len(numbers), IN_A_ROW))
+    buttons = [Button(f"schedule:show:{view.id}", f"#{view.id}") for view in found]
     title = words.get("schedule.watches" if of == "watch" else "schedule.title")
-    return Card(title, tuple(lines), None, rows[:SHOWN])
+    return Card(title, tuple(lines), None, in_rows(buttons)[:SHOWN])
 
 
 def _card(view: ScheduleView, words: Texts, actor: Actor, title: str) -> Card:
@@ -268,3 +270,74 @@ def news_card(news: ScheduleNews, words: Texts) -> Card:
     ]
     title = words.get("schedule.missed_title", number=view.id)
     return Card(title, tuple(line for line in lines if line.text))
+
+
+# Stored times in words ------------------------------------------------------------------------------------------------
+
+_EVERY = re.compile(r"every (\d+)([smhd])(?: (\d\d:\d\d)-(\d\d:\d\d)(?: \* \* ([0-7](?:[-,][0-7])*))?)?")
+_AT = re.compile(r"at (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d)")
+_CRON = re.compile(r"(\d{1,2}) (\d{1,2}(?:,\d{1,2})*|\*) (\d{1,2}|L|\*) \* ([0-7](?:[-,][0-7])*|\*)")
+_DAYS = ("", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_RANGE = 3  # days in a row that are written as from the first to the last
+
+
+def in_words(expression: str, words: Texts) -> str:
+    """Return a stored expression in words, or as it is if it is written in a way that has none, as cron often is."""
+    parts = [_part(part.strip(), words) for part in expression.split("|")]
+    return expression if "" in parts else words.get("schedule.and_also").join(parts)
+
+
+def interval(seconds: int, words: Texts) -> str:
+    """Return an interval in hours, minutes or seconds, the largest unit of which it is a whole number."""
+    unit, length = next((unit, length) for unit, length in _SECONDS.items() if seconds % length == 0)
+    return words.get(f"schedule.every_{unit}", count=seconds // length)
+
+
+def _part(part: str, words: Texts) -> str:
+    """Return one of several times in words; "" if there are none for it."""
+    if found := _EVERY.fullmatch(part):
+        count, unit, start, end, days = found.groups()
+        number = int(count)
+        said = words.get("schedule.every_d", count=number) if unit == "d" else interval(number * _SECONDS[unit], words)
+        if start and (start, end) != ("00:00", "24:00"):
+            said = words.get("schedule.every_between", every=said, start=start, end=end)
+        return _on_days(days or "*", said, words)
+    if found := _AT.fullmatch(part):
+        return words.get("schedule.once", day=found[1], time=found[2]) if found[1] else _daily(found[2], words)
+    found = _CRON.fullmatch(part)
+    if found is None or (found[3] != "*" and found[4] != "*"):
+        return ""
+    minute, hours, day, weekdays = found.groups()
+    if hours == "*":
+        return words.get("schedule.hourly", minute=minute.zfill(2)) if (day, weekdays) == ("*", "*") else ""
+    times = Listed(f"{hour.zfill(2)}:{minute.zfill(2)}" for hour in hours.split(",")).joined(words.lang)
+    if day != "*":
+        return words.get("schedule.monthly_last" if day == "L" else "schedule.monthly", day=day, times=times)
+    return _daily(times, words) if weekdays == "*" else _on_days(weekdays, times, words)
+
+
+def _daily(times: str, words: Texts) -> str:
+    return words.get("schedule.daily", times=times)
+
+
+def _on_days(written: str, times: str, words: Texts) -> str:
+    """Return times with the days of the week on which they are, written as in cron: ``1-5,7``; ``*`` for every day.
+
+    "" if a range runs backwards.
+    """
+    if written == "*":
+        return times
+    chosen: set[int] = set()
+    for each in written.split(","):
+        first, _, last = each.partition("-")
+        days = range(int(first), int(last or first) + 1)
+        if not days:
+            return ""
+        chosen |= {day or 7 for day in days}
+    said: list[str] = []
+    for _, row in groupby(enumerate(sorted(chosen)), lambda numbered: numbered[1] - numbered[0]):
+        names = [words.get(f"digest.day_{_DAYS[day]}") for _, day in row]
+        in_a_row = words.get("schedule.from_to", first=names[0], last=names[-1])
+        said += [in_a_row] if len(names) >= _RANGE else names
+    return words.get("schedule.on_days", days=Listed(said).joined(words.lang), times=times)

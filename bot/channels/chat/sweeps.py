@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from agent_core.errors import PhonedeskError
-from bot.channels.chat import cards
 from bot.channels.chat.cards import Button, Card, Line
 from bot.channels.chat.plans import plan_card
+from bot.channels.chat.run_cards import elapsed_lines, head_lines, run_card, stop_lines
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.history_views import PastRun
@@ -43,13 +43,13 @@ def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", pi
     if run.plan is not None:
         return plan_card(run, run.plan, texts, now=now, picture=picture)
     if run.sweep is None:
-        return cards.run_card(run, texts, now=now, thinking=thinking, picture=picture)
+        return run_card(run, texts, now=now, thinking=thinking, picture=picture)
     return sweep_card(run, run.sweep, texts, now=now)
 
 
 def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -> Card:
     """Return the card of a sweep: its contacts with their results, and who was left out."""
-    lines = cards.head_lines(run, texts)
+    lines = head_lines(run, texts)
     for one in sweep.contacts[:MOST_SHOWN]:
         lines += _contact_lines(one, texts)
     if len(sweep.contacts) > MOST_SHOWN:
@@ -57,9 +57,8 @@ def sweep_card(run: RunView, sweep: SweepView, texts: Texts, *, now: datetime) -
     if sweep.looked is not None:
         said = left_lines(sweep.details, texts, looked=sweep.looked, started=len(sweep.contacts))
         lines += [Line(one) for one in said]
-    if run.started_at is not None:
-        lines.append(Line(cards.elapsed(texts, run.started_at, run.ended_at or now), texts.get("card.elapsed")))
-    lines += cards.stop_lines(run, texts)
+    lines += elapsed_lines(run, texts, now=now)
+    lines += stop_lines(run, texts)
     if run.status is RunStatus.FAILED and run.message:
         lines.append(Line(run.message, texts.get("card.result")))
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")

@@ -159,9 +159,7 @@ class Subject:
 
     commands: handlers by the command's name.
     buttons: handlers by the part of the action before the first colon; a handler gets the part after it.
-    document: handles documents that are sent in private without a command.
     """
 
     commands: Mapping[str, Callable[[Turn], Awaitable[Said]]] = field(default_factory=dict)
     buttons: Mapping[str, Callable[[Turn, str], Awaitable[Said]]] = field(default_factory=dict)
-    document: Callable[[Turn], Awaitable[Said]] | None = None

@@ -14,6 +14,7 @@ from typing import TextIO
 
 import structlog
 
+from agent_core.errors import PhonedeskError
 from agent_core.model.base import Model
 from agent_core.session import NO_REPLY, Answer, Choice, Question, QuestionKind, Session
 from bot.channels.chat.answering import read_answer, says_yes, to_confirm
@@ -22,7 +23,8 @@ from bot.channels.cli.terminal.ask import TerminalHuman
 from bot.channels.cli.terminal.console import Console
 from bot.channels.mcp.arguments import MAX_TEXT
 from bot.channels.mcp.client import Client, form_of
-from bot.channels.mcp.pictures import reply_of
+from bot.channels.mcp.story import CAPTION_SECONDS, opened
+from bot.channels.mcp.texts import say
 from bot.desk.actors import BadRequest
 from scheduler.jobs.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
 from scheduler.runs.human import given_answer, store_question
@@ -33,6 +35,7 @@ from storage.questions import OPEN, Questions
 log = structlog.get_logger(__name__)
 
 TERMINAL = Path("/dev/tty")
+UNKNOWN = "UNKNOWN"  # what a model says that does not know an answer
 MODEL = "auto_reply"  # the name of an answer's giver if a model gave it
 
 # Questions that a program may decide: how its own task continues. Costs, customers' answers, and whether something
@@ -112,6 +115,22 @@ def _in_the_way(session: Session, question: Question) -> bool:
     return session.gate.enabled or before
 
 
+async def reply_of(model: Model, session: Session, question: Question, jpeg: bytes | None) -> str:
+    """Return a model's answer for the user, by the screen and the task; "" if it does not know, or cannot be asked."""
+    labels = " / ".join(choice.label or choice.value for choice in question.choices)
+    choices = say(session.lang, "ask.choices", choices=labels) if labels else ""
+    asked = say(session.lang, "ask.reply", task=session.task, question=question.text, choices=choices, unknown=UNKNOWN)
+    said = ""
+    with suppress(PhonedeskError, TimeoutError):
+        async with asyncio.timeout(CAPTION_SECONDS):
+            if jpeg is None:  # a question repeated after a restart has no picture
+                said = (await model.ask([{"role": "user", "content": asked.strip()}])).text.strip()
+            else:
+                picture = await asyncio.to_thread(opened, jpeg)
+                said = (await model.transcribe(picture, asked.strip())).strip()
+    return "" if UNKNOWN in said.upper() else said
+
+
 def by_model(model: Model) -> Answerer:
     async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
         if session.gate.enabled or question.kind not in MODEL_MAY:
@@ -128,15 +147,15 @@ def by_form(client: Client, *, name: str, person_there: bool) -> Answerer:
     async def answered(session: Session, question: Question, picture: bytes | None) -> Answer | None:
         if client.elicit is None or who_may(question, person_there=person_there) != "client":
             return None
-        given = await client.elicit(question.text, form_of(question))
-        if len(given.words) > MAX_TEXT:  # the limit of every other answer of a client
-            log.info("client_answer_too_long", run_id=session.run_id, characters=len(given.words))
+        words = await client.elicit(question.text, form_of(question))
+        if len(words) > MAX_TEXT:  # the limit of every other answer of a client
+            log.info("client_answer_too_long", run_id=session.run_id, characters=len(words))
             return None
-        answer = _given(question, given.words, by=name, program=not person_there) if given.words else None
+        answer = _given(question, words, by=name, program=not person_there) if words else None
         if answer is not None and to_confirm(question, answer):
             sure = Question(id=question.id, kind=question.kind, choices=[Choice(value="yes"), Choice(value="no")])
             again = await client.elicit(texts(session.lang).get("question.like_a_command"), form_of(sure))
-            return answer if says_yes(again.words) else None
+            return answer if says_yes(again) else None
         return answer
 
     return answered

@@ -20,10 +20,9 @@ from bot.channels.mcp.arguments import ReplyMode, TaskCall
 from bot.channels.mcp.asking import PROGRAM_MAY, Answerer, AskingHuman, by_form, by_model, no_reply, nobody, who_may
 from bot.channels.mcp.client import Asks, Client, News
 from bot.channels.mcp.context import PhoneBusy, ToolContext
-from bot.channels.mcp.pictures import Captions
 from bot.channels.mcp.results import ResultPicture, StopReason, TaskResult, agent_action, info_action, stop_reason
 from bot.channels.mcp.stopping import Stopper
-from bot.channels.mcp.story import Story, StoryOptions
+from bot.channels.mcp.story import Captions, Story
 from bot.desk.actors import Actor
 from scheduler.runs.executor import carry_out, outcome_of, said, store_outcome
 from scheduler.runs.human import park
@@ -94,15 +93,9 @@ class ClientExecutor:
     @asynccontextmanager
     async def story(self, attempt: ClientAttempt) -> AsyncIterator[tuple[Story, Captions]]:
         """Give the report of this call for the client, including the steps that an earlier round of it took."""
-        call = attempt.call
         news = News(attempt.client.report, attempt.steps)
         captions = Captions(self._context.helper, attempt.session.lang)
-        wanted = StoryOptions(
-            call.enable_intermediate_logs,
-            call.enable_intermediate_screenshots,
-            call.enable_intermediate_image_caption,
-        )
-        story = Story(news, captions, wanted, lang=attempt.session.lang, before=attempt.before)
+        story = Story(news, captions, attempt.call, lang=attempt.session.lang, before=attempt.before)
         try:
             await story.begin_with(self._core.db, attempt.session)
             yield story, captions

@@ -19,7 +19,7 @@ FLUSH_SECONDS = 1.0  # how long to wait for the last progress messages at the en
 ANSWER = "answer"  # the field of the form that a client fills in
 
 Report = Callable[[float, float, str], Awaitable[None]]
-Elicit = Callable[[str, dict[str, Any]], Awaitable["Elicited"]]
+Elicit = Callable[[str, dict[str, Any]], Awaitable[str]]  # the words that came back; "" if nobody wanted to answer
 
 
 class Asks(Enum):
@@ -28,13 +28,6 @@ class Asks(Enum):
     NOT = "not"
     NOW = "now"
     AGAIN = "again"
-
-
-@dataclass(frozen=True, slots=True)
-class Elicited:
-    """The words that came back; "" if nobody wanted to answer."""
-
-    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

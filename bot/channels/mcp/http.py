@@ -21,9 +21,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_core.errors import PhonedeskError
-from bot.app.release import release
 from bot.app.server_names import ServerNames, mcp_names
 from bot.channels.mcp.context import ToolContext
+from bot.channels.mcp.door import PATH
 from bot.channels.mcp.server import Context, make_server
 from bot.channels.mcp.sessions import MOST_SESSIONS, SharedSessions
 from bot.desk.actors import AccessDenied, Actor
@@ -33,7 +33,6 @@ from bot.desk.limits import Notebook
 from storage.engine import Database
 from storage.people import Audit
 
-PATH = "/mcp"
 MAX_BODY = 1024 * 1024  # bytes; arguments are texts and numbers
 GRACE_SECONDS = 3  # for streams that are open at the end
 ACTOR = "actor"
@@ -74,7 +73,7 @@ def http_app(context: ToolContext) -> Starlette:
     """Return the ASGI application; its lifespan runs the sessions of clients."""
     settings, db = context.settings, context.core.db
     manager = StreamableHTTPSessionManager(
-        make_server(context, who_asks, release()),
+        make_server(context, who_asks),
         max_request_body_size=MAX_BODY,
         max_sessions=MOST_SESSIONS,
     )

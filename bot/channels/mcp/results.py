@@ -191,10 +191,6 @@ class TaskResult:
     question: Question | None = None  # the question that it waits for
     client_may_answer: bool = False
 
-    def brought_by(self, task: str | None, reply: str | None) -> TaskResult:
-        """Return the result of a call that brought this, whatever later rounds brought."""
-        return replace(self, task=task, reply=reply)
-
     @property
     def shots(self) -> list[ResultPicture]:
         """Every picture in it, in order."""

@@ -6,40 +6,44 @@ Until version 2025-11-25 a client that can be asked is asked while its call wait
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 
 from agent_core.errors import PhonedeskError
 from bot.app.logs import mask
-from bot.channels.chat.elsewhere import for_programs
+from bot.app.release import NAME, release
+from bot.channels.chat.texts import for_programs
 from bot.channels.mcp import arguments as given
 from bot.channels.mcp.acts import Acts, ShownScreen
-from bot.channels.mcp.client import Asks, Client, Elicited, form_of, words_of
+from bot.channels.mcp.client import Asks, Client, form_of, words_of
 from bot.channels.mcp.context import ToolContext
 from bot.channels.mcp.results import IS_ERROR, JPEG, ResultPicture, StopReason, TaskResult
 from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import Tasks
 from bot.channels.mcp.tools import INSTRUCTIONS, McpTool, tools
-from bot.desk.actors import Actor
+from bot.desk.actors import Actor, Role
 
 log = structlog.get_logger(__name__)
 
-NAME = "phonedesk"
+HERE = "terminal"  # whoever started us, over standard input and output
 REPLY = "reply"  # the key of the one request of an input_required result
 Context = ServerRequestContext[Any, Any]
 WhoAsks = Callable[[Context], Actor]
 Answered = types.CallToolResult | types.InputRequiredResult
 
 
-def make_server(shared: ToolContext, who: WhoAsks, version: str = "") -> Server[dict[str, Any]]:
+def make_server(shared: ToolContext, who: WhoAsks) -> Server[dict[str, Any]]:
     """Return the server. ``who`` tells whose call it is."""
     offered = tools(low_level=shared.settings.low_level)
     calls = _Calls(shared, offered)
@@ -55,7 +59,34 @@ def make_server(shared: ToolContext, who: WhoAsks, version: str = "") -> Server[
         session = context.request.headers.get(MCP_SESSION_ID_HEADER, "") if context.request is not None else ""
         return await shared.calls.apart(lambda stopper: calls.answer(context, tool, actor, params, stopper), session)
 
-    return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
+    return Server(NAME, version=release(), instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called)
+
+
+async def serve_stdio(context: ToolContext, ended: asyncio.Event) -> bool:
+    """Serve over standard input and output: for the program that started us, with the rights of its user.
+
+    Returns True when the client closes its end, False when ``ended`` is set; then running calls are stopped. After
+    False the reader of standard input hangs, and nobody can cancel it: the process has to exit.
+    """
+    lang = context.core.settings.lang
+    me = Actor(HERE, HERE, HERE, HERE, lang, Role.OWNER)
+    server = make_server(context, lambda _: me)
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    serving = asyncio.create_task(serve(), name="mcp-stdio")
+    ending = asyncio.create_task(ended.wait())
+    try:
+        await asyncio.wait([serving, ending], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+            return True
+        await context.calls.stop()
+        return False
+    finally:
+        ending.cancel()
 
 
 class _Calls:
@@ -106,7 +137,7 @@ class _Calls:
                 update={"task": None, "session_id": round_.session_id, "reply_from_client": round_.words}
             )
             answered, result = await self._answered(actor, again, client, stopper, before)
-            result = result.brought_by(call.task, call.reply_from_client)
+            result = replace(result, task=call.task, reply=call.reply_from_client)  # whatever later rounds brought
         question = result.question
         may_ask = call.reply_mode is given.ReplyMode.PASS_TO_CLIENT and client.asks is Asks.AGAIN
         if question is None or not may_ask or not result.client_may_answer or not answered:
@@ -162,10 +193,10 @@ def _client(context: Context) -> Client:
     async def report(progress: float, total: float, message: str) -> None:
         await session.report_progress(progress, total, message)
 
-    async def elicit(message: str, schema: dict[str, Any]) -> Elicited:
+    async def elicit(message: str, schema: dict[str, Any]) -> str:
         result = await session.elicit_form(message, schema, related_request_id=context.request_id)
         accepted = result.action == "accept" and result.content
-        return Elicited(words_of(dict(result.content)) if accepted and result.content else "")
+        return words_of(dict(result.content)) if accepted and result.content else ""
 
     capabilities = session.client_capabilities
     asked = capabilities.elicitation if capabilities else None

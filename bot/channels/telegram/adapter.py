@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,19 +21,19 @@ from telegram.error import BadRequest, Conflict, InvalidToken, TelegramError
 from agent_core.texts import language_of
 from bot.app.request_body import body_of
 from bot.channels.chat.cards import Card, plain
-from bot.channels.chat.conversation import Conversation, Outgoing, Said, utc_now
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.feed import Feed
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import Refs
 from bot.channels.chat.texts import Lang, texts
+from bot.channels.chat.turn import Outgoing, Said, utc_now
 from bot.channels.telegram import render, updates
 from bot.channels.telegram.delivery import MessageDelivery
-from bot.channels.telegram.drafts import Drafts
 from bot.channels.telegram.files import ReplayMaker, TelegramFiles
 from bot.channels.telegram.inbox import MOST, Inbox, UpdatesRequest, salvaged
 from bot.channels.telegram.menu import Menu
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outbox import Outbox
-from bot.channels.telegram.outlet import TelegramOutlet, topic_of
+from bot.channels.telegram.outlet import Drafts, TelegramOutlet, topic_of
 from bot.channels.telegram.render import cut
 from bot.channels.telegram.request import BotRequest, RateLimitedLog, failure_of, introduce, public
 from bot.channels.telegram.sending import Telegram
@@ -102,13 +103,14 @@ class TelegramAdapter:
         self._outbox = Outbox(
             outbox,
             telegram,
-            MessageDelivery(telegram, Refs(desk), options, topics=self._topics),
+            MessageDelivery(telegram, Refs(desk), options, self._topics),
             options,
             films=ReplayMaker(desk, self.bot),
             moved=self._chat_moved,
             given_up=self._not_shown,
         )
-        self._inbox = Inbox(inbox, options, self._handle, self._gave_up, self._called_off)
+        gave_up, called_off = (partial(self._apologize, key=f"common.{why}") for why in ("internal", "called_off"))
+        self._inbox = Inbox(inbox, options, self._handle, gave_up, called_off)
         self._menu = Menu(self.bot, desk, options)
         self._desk = desk
         self._clock = clock
@@ -438,14 +440,8 @@ class TelegramAdapter:
         except TelegramError as error:
             log.warning("telegram_tap_not_answered", error=self.options.safe(error))
 
-    async def _gave_up(self, raw: Mapping[str, Any]) -> None:
-        """Tell the person that their message was not dealt with."""
-        await self._apologize(raw, "common.internal")
-
-    async def _called_off(self, raw: Mapping[str, Any]) -> None:
-        await self._apologize(raw, "common.called_off")
-
-    async def _apologize(self, raw: Mapping[str, Any], key: str) -> None:
+    async def _apologize(self, raw: Mapping[str, Any], *, key: str) -> None:
+        """Tell the person that their message was not dealt with. ``key``: of the text that says why."""
         try:
             incoming = updates.read(updates.understood(raw, self.bot), bot_id=self.bot.id, bot_name=self.bot.username)
         except UnreadableUpdate as error:

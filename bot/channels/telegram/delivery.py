@@ -10,7 +10,7 @@ import structlog
 from telegram.error import BadRequest
 
 from agent_core.lru import keep_newest
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import Refs
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.sending import ShownMessage, Telegram, says
@@ -45,9 +45,7 @@ class MessageDelivery:
     Telegram sees only ``send``; ``write_down`` can be repeated until it succeeds.
     """
 
-    def __init__(
-        self, telegram: Telegram, refs: Refs, options: TelegramOptions, *, topics: Topics | None = None
-    ) -> None:
+    def __init__(self, telegram: Telegram, refs: Refs, options: TelegramOptions, topics: Topics) -> None:
         self._telegram = telegram
         self._refs = refs
         self._options = options
@@ -88,7 +86,7 @@ class MessageDelivery:
             at = ShownMessage(outgoing.edit, outgoing.edit_picture)
         asked_at, left = outgoing.reply_to, None
         if known is not None and at is not None and not known.chat.thread_id and outgoing.topic is not None:
-            outgoing = await self._place(chat_id, outgoing)
+            outgoing = await self._topics.place(chat_id, outgoing)
             if outgoing.thread_id is not None:  # before, it had no phone, or the right to make its topic was missing
                 at, left = None, at
         if at is not None and self._telegram.shows(int(chat_id), at, outgoing):
@@ -113,7 +111,7 @@ class MessageDelivery:
             await self._refs.set(ref, message)
             if self._unwritten.get(ref) == message:
                 del self._unwritten[ref]
-        if self._topics is None or (done.left is None and not (done.new and done.asked_at is not None)):
+        if done.left is None and not (done.new and done.asked_at is not None):
             return None
         receipt = self._topics.receipt(chat_id, done.outgoing, done.shown)
         if receipt is None:
@@ -144,17 +142,14 @@ class MessageDelivery:
                 if not says(error, "to edit not found", "can't be edited", "id_invalid"):
                     raise
                 log.info("telegram_message_gone", chat=chat_id, message=at.message_id)
-        outgoing = await self._place(chat_id, outgoing)
+        outgoing = await self._topics.place(chat_id, outgoing)
         try:
             return await self._telegram.send(int(chat_id), outgoing), outgoing
         except BadRequest as error:
-            other = await self._topics.instead(chat_id, outgoing, error) if self._topics is not None else None
+            other = await self._topics.instead(chat_id, outgoing, error)
             if other is None:
                 raise
         return await self._telegram.send(int(chat_id), other), other
-
-    async def _place(self, chat_id: str, outgoing: OutgoingMessage) -> OutgoingMessage:
-        return await self._topics.place(chat_id, outgoing) if self._topics is not None else outgoing
 
     async def _keep_pace(self, chat_id: str) -> None:
         """Wait until this chat may be edited again."""

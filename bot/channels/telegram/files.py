@@ -22,7 +22,7 @@ from bot.channels.chat.history import media_card
 from bot.channels.chat.texts import Lang, texts
 from bot.channels.chat.turn import Attached
 from bot.channels.telegram import render
-from bot.channels.telegram.outgoing import OutgoingMessage, OutgoingReplay
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.channels.telegram.request import AnswerTooLarge, BotRequest
 from bot.channels.telegram.sending import says
 from bot.desk.actors import BadRequest
@@ -97,10 +97,10 @@ class ReplayMaker:
         lang = outgoing.film.lang if outgoing.film is not None else "zh"
         return _drawn(_no_media(lang), outgoing)
 
-    async def _card(self, film: OutgoingReplay) -> Card:
+    async def _card(self, film: ReplayOrder) -> Card:
         async with self._one:
             try:
-                return await media_card(self._desk.history, ReplayOrder(film.run_id, film.kind, film.lang))
+                return await media_card(self._desk.history, film)
             except Exception as error:  # it must not hold up other messages of this chat
                 log.exception("telegram_film_failed", run=film.run_id, error=repr(error))
                 return _no_media(film.lang)

@@ -18,8 +18,8 @@ from telegram import (
 )
 from telegram.error import BadRequest, Forbidden, TelegramError
 
-from bot.channels.chat import helping
-from bot.channels.chat.helping import Commands
+from bot.channels.chat import manual
+from bot.channels.chat.manual import Commands
 from bot.channels.chat.texts import LANGUAGES, Lang
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.updates import CHANNEL
@@ -59,11 +59,11 @@ def wanted(members: list[Actor], *, plans: bool) -> dict[MenuScope, Commands]:
     lists: dict[MenuScope, Commands] = {}
     for groups in (False, True):
         for lang in LANGUAGES:
-            lists[MenuScope(groups=groups, lang=lang)] = helping.listed(Role.OPERATOR, lang, plans=plans, groups=groups)
-        lists[MenuScope(groups=groups)] = helping.listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
+            lists[MenuScope(groups=groups, lang=lang)] = manual.listed(Role.OPERATOR, lang, plans=plans, groups=groups)
+        lists[MenuScope(groups=groups)] = manual.listed(Role.OPERATOR, FALLBACK, plans=plans, groups=groups)
     for member in members:
         if member.user_id.isdecimal():
-            lists[MenuScope(int(member.user_id))] = helping.listed(member.role, member.lang, plans=plans)
+            lists[MenuScope(int(member.user_id))] = manual.listed(member.role, member.lang, plans=plans)
     return lists
 
 

@@ -24,7 +24,7 @@ from bot.channels.telegram.delivery import Delivered, MessageDelivery
 from bot.channels.telegram.files import ReplayMaker
 from bot.channels.telegram.options import TelegramOptions
 from bot.channels.telegram.outgoing import OutgoingMessage
-from bot.channels.telegram.request import is_away
+from bot.channels.telegram.request import is_away, pause_of
 from bot.channels.telegram.sending import Telegram
 from storage.messages import OutboxRow, OutboxTable
 from storage.repository import run_shielded
@@ -37,12 +37,7 @@ SHUT_SECONDS = 60.0  # how long no live card is drawn for a chat that shuts us o
 OWN_FAULTS = 5  # failures of a message while Telegram answers, before it goes without its picture, or is given up
 MISTAKES = 3  # tries of a message that fails by a bug of ours
 REMEMBERED = 1000  # names of messages sent once; older ones are in the store
-OF_ITS_CHAT = (
-    "thread_id",
-    "reply_to",
-    "edit",
-    "edit_picture",
-)  # of an outgoing message: useless in another chat
+OF_ITS_CHAT = ("thread_id", "reply_to", "edit", "edit_picture")  # of an outgoing message: useless in another chat
 Draw = Callable[[str], Awaitable[OutgoingMessage | None]]  # draws for this chat
 
 
@@ -78,9 +73,9 @@ class Outbox:
         delivery: MessageDelivery,
         options: TelegramOptions,
         *,
-        films: ReplayMaker | None = None,
-        moved: Callable[[str, str], Awaitable[None]] | None = None,
-        given_up: Callable[[str], Awaitable[None]] | None = None,
+        films: ReplayMaker,
+        moved: Callable[[str, str], Awaitable[None]],
+        given_up: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store = store
         self._films = films
@@ -161,10 +156,6 @@ class Outbox:
         self._live[ref] = (chat_id, draw)
         self._wake.set()
 
-    def free(self, chat_id: str) -> bool:
-        """Tell whether nothing is being sent to this chat, and Telegram has not asked for a pause there."""
-        return self._ready(chat_id)
-
     async def is_empty(self) -> bool:
         """Tell whether nothing is being sent, and nothing is due; a replay that is being made does not count."""
         return not (self._busy or self._live or await self._store.due(without=set(self._developing)))
@@ -179,16 +170,16 @@ class Outbox:
                 self._ended_now.clear()
                 looked = datetime.now(UTC)
                 for row in await run_shielded(self._store.due(without=set(self._developing))):
-                    if row.chat_key in self._ended_now or not self._ready(row.chat_key):
+                    if row.chat_key in self._ended_now or not self.free(row.chat_key):
                         continue
-                    if self._films is not None and row.payload.get("film") and self._of(row).made is None:
-                        self._develop(row, self._films)
+                    if row.payload.get("film") and self._of(row).made is None:
+                        self._develop(row)
                     else:
                         self._begin(row.chat_key, self._send_stored(row))
                 for ref, (chat_id, draw) in list(self._live.items()):
                     if self._is_shut(chat_id):
                         del self._live[ref]
-                    elif self._ready(chat_id, editing=True):
+                    elif self.free(chat_id, editing=True):
                         del self._live[ref]
                         self._begin(chat_id, self._send_live(chat_id, ref, draw))
                 await self._wait(looked)
@@ -206,7 +197,11 @@ class Outbox:
             task.cancel()
         await asyncio.gather(*tasks, *films, return_exceptions=True)
 
-    def _ready(self, chat_id: str, *, editing: bool = False) -> bool:
+    def free(self, chat_id: str, *, editing: bool = False) -> bool:
+        """Tell whether nothing is being sent to this chat, and Telegram has not asked for a pause there.
+
+        editing: and whether its pace allows an edit.
+        """
         now = asyncio.get_running_loop().time()
         until = max(self._quiet.get(chat_id, 0.0), self._delivery.paced_until(chat_id) if editing else 0.0)
         return chat_id not in self._busy and now >= until
@@ -222,21 +217,21 @@ class Outbox:
         task = self._busy[chat_id] = asyncio.create_task(work, name=f"telegram-send-{chat_id}")
         task.add_done_callback(done)
 
-    def _develop(self, row: OutboxRow, films: ReplayMaker) -> None:
+    def _develop(self, row: OutboxRow) -> None:
         """Make a row's replay beside everything else: later messages of its chat go first."""
 
         def done(task: asyncio.Task[None]) -> None:
             del self._developing[row.id]
             self._ended(row.chat_key, task)
 
-        task = asyncio.create_task(self._make(row, films), name=f"telegram-film-{row.id}")
+        task = asyncio.create_task(self._make(row), name=f"telegram-film-{row.id}")
         self._developing[row.id] = task
         task.add_done_callback(done)
         self._wake.set()  # for the next message of this chat
 
-    async def _make(self, row: OutboxRow, films: ReplayMaker) -> None:
+    async def _make(self, row: OutboxRow) -> None:
         try:
-            self._of(row).made = await films.develop(row.chat_key, OutgoingMessage.model_validate(row.payload))
+            self._of(row).made = await self._films.develop(row.chat_key, OutgoingMessage.model_validate(row.payload))
         except ValidationError as error:
             await self._give_up(row, self._options.safe(error))
 
@@ -272,7 +267,7 @@ class Outbox:
         """Return the message to send for a row: its replay once made, or finally only words."""
         outgoing = OutgoingMessage.model_validate(row.payload)
         alone = tried.faults >= OWN_FAULTS
-        if outgoing.film is not None and self._films is not None:
+        if outgoing.film is not None:
             place = {name: getattr(outgoing, name) for name in OF_ITS_CHAT}
             made = self._films.failed(outgoing) if alone or tried.made is None else tried.made
             return made.model_copy(update=place)
@@ -287,7 +282,7 @@ class Outbox:
                 await self._write_down(row.chat_key, row.ref, tried.taken)
         except RetryAfter as error:
             await self._quiet_down(row.chat_key, error)
-            at = _from_now(_seconds(error))
+            at = _from_now(pause_of(error))
             await self._store.retry(row.id, at=at, error=self._options.safe(error), counts=False)
         except ChatMigrated as error:
             await self._has_moved(row.chat_key, str(error.new_chat_id))
@@ -363,7 +358,7 @@ class Outbox:
         self._tried.pop(row.id, None)
         log.error("telegram_message_given_up", chat=row.chat_key, ref=row.ref, error=why)
         await self._store.failed(row.id, why)
-        if row.ref and self._given_up is not None:
+        if row.ref:
             await self._given_up(row.ref)
 
     def _shut_out(self, chat_id: str, error: Exception) -> None:
@@ -373,10 +368,7 @@ class Outbox:
 
     async def _has_moved(self, old_id: str, new_id: str) -> None:
         log.info("telegram_group_moved", chat=old_id, new=new_id)
-        if self._moved is not None:
-            await self._moved(old_id, new_id)
-        else:
-            await self.move(old_id, new_id)
+        await self._moved(old_id, new_id)
 
     async def _send_live(self, chat_id: str, ref: str, draw: Draw) -> None:
         try:
@@ -408,7 +400,7 @@ class Outbox:
         self._live.setdefault(ref, (chat_id, draw))  # a newer state that came meanwhile stays
 
     async def _quiet_down(self, chat_id: str, error: RetryAfter) -> None:
-        seconds = _seconds(error)
+        seconds = pause_of(error)
         log.warning("telegram_too_many_requests", chat=chat_id, retry_after=seconds)
         self._quiet[chat_id] = asyncio.get_running_loop().time() + seconds
         await self._store.delay_chat(chat_id, _from_now(seconds))
@@ -424,11 +416,6 @@ def _part_name(name: str, number: int) -> str:
 def _too_large(error: TelegramError) -> bool:
     """Tell whether it is a 413, which comes like a network error; sent again it would be as large."""
     return "entity too large" in error.message.lower()
-
-
-def _seconds(error: RetryAfter) -> float:
-    after = error.retry_after
-    return after.total_seconds() if isinstance(after, timedelta) else float(after)
 
 
 def _from_now(seconds: float) -> datetime:

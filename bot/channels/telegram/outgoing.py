@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+from bot.channels.chat.cards import ReplayOrder
 
 
 def _read(value: object) -> object:
@@ -23,16 +25,6 @@ class OutgoingButton(BaseModel):
     label: str
     data: str
     style: str = ""
-
-
-class OutgoingReplay(BaseModel):
-    """A replay that is made when its message is sent, because it would be megabytes in the store."""
-
-    model_config = ConfigDict(frozen=True)
-
-    run_id: str
-    kind: Literal["gif", "album", "sheet"] = "gif"
-    lang: Literal["zh", "en"] = "zh"
 
 
 # Only words.
@@ -61,7 +53,7 @@ class OutgoingMessage(BaseModel):
     text, caption: the same card as HTML, cut for either use.
     document: sent as a new message: none is edited for it, and it has no picture. The same holds for ``animation`` (a
     GIF) and ``album`` (2 to 10 pictures, no keyboard).
-    film: the message is sent as the replay that is made of it.
+    film: the message is sent as the replay that is made of it: ready-made it would be megabytes in the store.
     whole: if ``text`` or ``caption`` had to be cut, everything, as texts of messages.
     force_reply: the hint in the input that is opened for the answer of the person named in the text.
     edit: the number of our message to change.
@@ -80,7 +72,7 @@ class OutgoingMessage(BaseModel):
     animation: Data | None = None
     animation_name: str = ""
     album: list[Data] = []
-    film: OutgoingReplay | None = None
+    film: ReplayOrder | None = None
     whole: list[str] = []
     topic: Topic | None = None
     force_reply: str = ""

@@ -16,7 +16,7 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
 from bot.channels.chat.cards import Card, Line, colon_of, separator
 from bot.channels.chat.turn import Person
-from bot.channels.telegram.outgoing import OutgoingButton, OutgoingMessage, OutgoingReplay, Topic
+from bot.channels.telegram.outgoing import OutgoingButton, OutgoingMessage, Topic
 
 CUT = "…"
 _JOINER = "\u200d"
@@ -235,7 +235,6 @@ def outgoing(
 
     in_one: cut the text that does not fit; otherwise ``whole`` has everything, too.
     """
-    film = card.film
     captioned = card.picture is not None or card.document is not None
     return OutgoingMessage(
         text=to_html(card, MAX_TEXT),
@@ -247,13 +246,13 @@ def outgoing(
         animation=card.animation.data if card.animation is not None else None,
         animation_name=file_name(card.animation.name) if card.animation is not None else "",
         album=list(card.album),
-        film=OutgoingReplay(run_id=film.run_id, kind=film.kind, lang=film.lang) if film is not None else None,
+        film=card.film,
         thread_id=int(thread_id) if thread_id else None,
         reply_to=int(reply_to) if reply_to else None,
         group=kind == "group",
         question=card.question,
         topic=topic,
-        whole=[] if in_one or film is not None else whole(card, MAX_CAPTION if captioned else MAX_TEXT),
+        whole=[] if in_one or card.film is not None else whole(card, MAX_CAPTION if captioned else MAX_TEXT),
     )
 
 

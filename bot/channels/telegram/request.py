@@ -12,6 +12,7 @@ import ipaddress
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any, Literal
 
 import httpx
@@ -20,7 +21,7 @@ from pydantic import BaseModel, Field, field_validator
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from telegram import Bot
-from telegram.error import BadRequest, InvalidToken, NetworkError, TelegramError, TimedOut
+from telegram.error import BadRequest, InvalidToken, NetworkError, RetryAfter, TelegramError, TimedOut
 from telegram.request import BaseRequest, HTTPXRequest, RequestData
 
 from agent_core.proxies import ProxySetting, Route
@@ -55,7 +56,7 @@ class BotRequest(HTTPXRequest):
     def __init__(
         self,
         route: Route,
-        seconds: float = 30.0,
+        seconds: float,
         *,
         connect_seconds: float = 5.0,
         pool_seconds: float = 1.0,
@@ -232,6 +233,12 @@ async def bot_at(token: str, api_base_url: str, proxy: ProxySetting, seconds: fl
     finally:
         for request in requests:
             await request.shutdown()
+
+
+def pause_of(error: RetryAfter) -> float:
+    """Return the seconds for which Telegram asks us to wait."""
+    after = error.retry_after
+    return after.total_seconds() if isinstance(after, timedelta) else float(after)
 
 
 def is_away(error: Exception) -> bool:

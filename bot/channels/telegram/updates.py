@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from telegram import Bot, CallbackQuery, Message, Update, User
 
 from bot.channels.chat import commands
-from bot.channels.chat.conversation import Attached, Incoming, Person
+from bot.channels.chat.turn import Attached, Incoming, Person
 from bot.channels.telegram.render import file_name
 from bot.desk.actors import ChatRef, MessageRef
 
@@ -258,7 +258,8 @@ def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
         return _person(update.chosen_inline_result.from_user), "inline"
     tap = update.callback_query
     if tap is not None:
-        return (_person(tap.from_user), _tapped_wrongly(tap)) if not tap.from_user.is_bot else None
+        way = "button" if tap.inline_message_id is not None else "forged"  # an inline message is not ours
+        return (_person(tap.from_user), way) if not tap.from_user.is_bot else None
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot:
         return None
@@ -271,13 +272,8 @@ def refused(update: Update, *, bot_name: str) -> tuple[Person, str] | None:
         "channel": message.sender_chat is not None,
         "forwarded": message.forward_origin is not None and attached(message) is None,
     }
-    way = next((way for way, was in ways.items() if was), None)
-    return (_person(message.from_user), way) if way else None
-
-
-def _tapped_wrongly(tap: CallbackQuery) -> str:
-    """Return why a tap has no effect: "button" under an inline message, which is not ours; otherwise "forged"."""
-    return "button" if tap.inline_message_id is not None else "forged"
+    tried = next((way for way, was in ways.items() if was), None)
+    return (_person(message.from_user), tried) if tried else None
 
 
 def _own_chat(message: Message, person: User) -> bool:

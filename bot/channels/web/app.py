@@ -20,9 +20,7 @@ log = structlog.get_logger(__name__)
 
 Probe = Callable[[], Awaitable[Mapping[str, bool]]]
 API = "/api/v1"
-DOCUMENT = f"{API}/openapi.json"
 CONSOLE_PAGE = "console"  # the name of the route to the console's first page
-UNKNOWN_HOST = "unknown_host"
 MAX_BODY = 2 * 1024 * 1024
 CLOSING = 5.0  # seconds that a request may go on when the server ends; one that never finishes would hold it up
 
@@ -44,9 +42,7 @@ def make_app(ready: Probe, names: ServerNames = LOOPBACK, lang: Lang = "zh") -> 
         # Of the API its document tells, of the console's pages the first; a route for any method is a refusal.
         below = (f"{API}/", f"{app.router[CONSOLE_PAGE].url_for()}/") if CONSOLE_PAGE in app.router else (f"{API}/",)
         paths = sorted(
-            f"{method} {path}"
-            for method, path in routes
-            if method not in ("HEAD", "*") and (path == DOCUMENT or not path.startswith(below))
+            f"{method} {path}" for method, path in routes if method not in ("HEAD", "*") and not path.startswith(below)
         )
         if _wants_json(request):
             return web.json_response({"name": NAME, "paths": paths})
@@ -80,7 +76,8 @@ def _named(names: ServerNames) -> Middleware:
     async def named(request: web.Request, handler: Handler) -> web.StreamResponse:
         host = request.headers.get("Host", "")
         if not names.answers_to(host):
-            return problem(421, UNKNOWN_HOST, names.refusal(host)["message"])
+            refusal = names.refusal(host)
+            return problem(421, refusal["error"], refusal["message"])
         return await handler(request)
 
     return named

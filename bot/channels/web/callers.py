@@ -8,15 +8,14 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 
 from bot.app.server_names import ServerNames
-from bot.channels.web.keys import actor_of_key
 from bot.channels.web.problems import problem
 from bot.desk.actors import Actor
 from bot.desk.desk import Desk
+from bot.desk.keys import actor_of_key
 
 COOKIE = "phonedesk_session"
 COOKIE_SECONDS = 400 * 24 * 3600  # as long as browsers keep one; the session ends by itself, see storage
 REQUESTED_BY = "X-Requested-By"
-_FETCH_SITE = "Sec-Fetch-Site"
 _LOOKS = ("GET", "HEAD")
 
 
@@ -56,7 +55,7 @@ def forged(request: web.Request, names: ServerNames) -> web.Response | None:
     this machine. Sec-Fetch-Site or Origin do, and no page of another origin can send our header: its browser would ask
     first, and nothing here permits it.
     """
-    site = request.headers.get(_FETCH_SITE)
+    site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         is_own = site == "same-origin"
     else:

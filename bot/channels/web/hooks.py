@@ -15,8 +15,7 @@ from pydantic import Field, ValidationError
 
 from agent_core.errors import PhonedeskError
 from bot.app.request_body import body_of
-from bot.channels.web.api.models import Line, Text, Wish
-from bot.channels.web.api.operations import ApiCall
+from bot.channels.web.api.operations import ApiCall, Line, Text, Wish
 from bot.channels.web.api.questions import ApiNewAnswer, answer_question
 from bot.channels.web.api.runs import ApiNewRun, start_run
 from bot.channels.web.problems import problem, problem_of, problem_of_input
@@ -37,12 +36,10 @@ class RunMessage(Wish):
     device: Line = ""
 
 
-class AnswerMessage(Wish):
-    """An answer to the question with this id: the value of one of its choices, or own words."""
+class AnswerMessage(ApiNewAnswer):
+    """An answer to the question with this id."""
 
     question: Annotated[Line, Field(min_length=1)]
-    choice: Line = ""
-    text: Text = ""
 
 
 def add_hooks(app: web.Application, desk: Desk) -> None:
@@ -87,6 +84,5 @@ async def _start(desk: Desk, sender: Sender, body: bytes) -> dict[str, str]:
 
 async def _answer(desk: Desk, sender: Sender, body: bytes) -> dict[str, str]:
     wish = AnswerMessage.model_validate_json(body)
-    answer = ApiNewAnswer(choice=wish.choice, text=wish.text)
-    outcome = await answer_question(ApiCall(desk, sender.actor, sender.key), wish.question, answer)
+    outcome = await answer_question(ApiCall(desk, sender.actor, sender.key), wish.question, wish)
     return {"question": wish.question, "answer": outcome.answer}

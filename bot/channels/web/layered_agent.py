@@ -20,12 +20,12 @@ from agent_core.errors import PhonedeskError
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.app.escapes import to_json
 from bot.app.request_body import body_of
-from bot.channels.chat.elsewhere import for_programs
+from bot.channels.chat.texts import for_programs
 from bot.channels.web.app import MAX_BODY
-from bot.channels.web.keys import CHALLENGE, actor_of_key
-from bot.channels.web.problems import status_of, what_is_wrong
+from bot.channels.web.problems import CHALLENGE, status_of, what_is_wrong
 from bot.desk.actors import Actor
 from bot.desk.desk import Desk
+from bot.desk.keys import actor_of_key
 from storage.engine import Database
 from storage.repository import run_shielded
 

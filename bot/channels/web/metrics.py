@@ -22,7 +22,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from bot.app.counters import BOUNDS, Counts
-from bot.channels.web.keys import CHALLENGE, actor_of_key
+from bot.channels.web.problems import CHALLENGE
+from bot.desk.keys import actor_of_key
 from storage.engine import Database
 from storage.gauges import GaugeReader, Gauges
 from storage.model_calls import Used

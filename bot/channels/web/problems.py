@@ -18,8 +18,7 @@ from agent_core.errors import (
     RateLimited,
 )
 from bot.app.settings.loading import UNKNOWN, problems_of
-from bot.channels.chat.elsewhere import for_programs
-from bot.channels.chat.texts import Texts
+from bot.channels.chat.texts import Texts, for_programs
 from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
 from scheduler.runs.lease import PhoneTakenOver
 
@@ -60,7 +59,6 @@ _FIELDS: Mapping[str, str] = {
     "long_note": "note",
     "entry_there": "question",
 }
-_OF_TIMES = "schedule_"
 _NOT_OF_TIMES = {"schedule_there", "schedule_changed"}
 
 
@@ -110,7 +108,7 @@ def problem_of(error: PhonedeskError, words: Texts | None = None, *, fields: Col
 
 def _field_of(error: PhonedeskError) -> str:
     """Return the field of a body that an error is about; "" if it is about none."""
-    if error.key.startswith(_OF_TIMES) and error.key not in _NOT_OF_TIMES:
+    if error.key.startswith("schedule_") and error.key not in _NOT_OF_TIMES:
         return "expression"
     return _FIELDS.get(error.key, "")
 
@@ -145,3 +143,6 @@ def what_is_wrong(error: ValidationError) -> tuple[str, str]:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     said = "There is no such field." if first["type"] == "extra_forbidden" else first["msg"]
     return ".".join(str(part) for part in first["loc"]), said
+
+
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="phonedesk"'}  # goes with each 401

@@ -18,7 +18,7 @@ from agent_core.geometry import Point
 from agent_core.perception.marks import OPEN, RADII
 from agent_core.session import StepRecord, StepVerdict
 from bot.app.escapes import escaped
-from bot.channels.chat.cards import decided, describe_action, state_of
+from bot.channels.chat.run_cards import decided, describe_action, state_of
 from bot.channels.chat.texts import Texts
 from bot.desk.history_views import RecordedStep, RecordingView
 from bot.desk.views import RunStatus

@@ -9,9 +9,10 @@ from typing import Any
 from agent_core.loop.trajectory import Message, picture_in
 from agent_core.session import StepRecord, StepVerdict
 from agent_core.texts import say
-from bot.channels.chat import cards
-from bot.channels.chat.cards import describe_action, error_lines, state_of
-from bot.channels.chat.history import past_lines, took_words
+from bot.channels.chat import run_cards
+from bot.channels.chat.cards import took_words
+from bot.channels.chat.history import past_lines
+from bot.channels.chat.run_cards import describe_action, error_lines, state_of
 from bot.channels.chat.sweeps import left_lines, message_in_words, outcome_line
 from bot.channels.chat.texts import Texts
 from bot.desk.history_views import PastRun, RecordingView
@@ -25,7 +26,7 @@ def action_of(data: Mapping[str, Any] | None, words: Texts) -> str:
 
 def ruled(verdict: StepVerdict, words: Texts) -> str:
     """Return the decision of a rule, and the rule, with a label before it."""
-    return words.get("card.gate") + words.get("common.colon") + cards.ruled(verdict, words)
+    return words.get("card.gate") + words.get("common.colon") + run_cards.ruled(verdict, words)
 
 
 def result_of(step: StepRecord) -> str:
@@ -56,7 +57,7 @@ def outcome_of(run: RunView, words: Texts) -> list[str]:
         swept += left_lines(run.sweep.details, words, looked=run.sweep.looked, started=started)
     message = message_in_words(run, words) or (words.get("plan.interrupted") if failed and run.plan is not None else "")
     lines = error_lines(run.error_kind, words, message) if failed and run.error_kind and not run.left_to else []
-    left = cards.unanswered_words(run.unanswered, words, some=bool(run.replies)) if run.unanswered else ""
+    left = run_cards.unanswered_words(run.unanswered, words, some=bool(run.replies)) if run.unanswered else ""
     return [line for line in (*swept, words.typed(message), *lines, left) if line]
 
 
@@ -81,7 +82,7 @@ def facts_of(view: RecordingView, words: Texts) -> list[str]:
     facts = [
         words.get(state_of(run.status, left_to=run.left_to)),
         run.phone or run.serial,
-        cards.started_by(run, words),
+        run_cards.started_by(run, words),
         took_words(seconds, words),
         *models,
     ]

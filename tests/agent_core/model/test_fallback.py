@@ -18,7 +18,7 @@ from agent_core.model.prompt import build_messages
 from agent_core.model.usage import Meter
 from agent_core.session import Session, StepRecord
 from agent_core.texts import Lang
-from bot.channels.chat.cards import error_lines
+from bot.channels.chat.run_cards import error_lines
 from bot.channels.chat.texts import texts
 from tests.support.model_server import Script, ScriptedModel, Status, Text, Whole
 

@@ -26,7 +26,7 @@ from agent_core.perception.page_report import (
 )
 from agent_core.perception.reader import ScreenReader
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Doubt, DoubtKind, SendState, Side, Source
-from bot.channels.chat.page_reading import page_lines
+from bot.channels.chat.screen import page_lines
 from bot.channels.chat.texts import texts
 from tests.agent_core.perception.support import QQ, look, me, open_chat, scenario, them
 

@@ -18,8 +18,8 @@ from agent_core.settings import AgentSettings, new_session
 from agent_core.texts import say
 from bot.app.plans.state import PlanGate, reply_state
 from bot.app.settings.sections import PlannerSettings
-from bot.channels.web.keys import actor_of_key
 from bot.desk.history_views import HistoryAsked
+from bot.desk.keys import actor_of_key
 from scheduler.runs.dispatcher import Dispatcher
 from storage.leases import Leases
 from storage.model_calls import UsageTotals

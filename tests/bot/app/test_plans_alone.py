@@ -19,7 +19,7 @@ from agent_core.texts import say
 from bot.app.plans.executor import PlanExecutor
 from bot.app.plans.service import PlanService
 from bot.app.plans.state import SessionBusy
-from bot.channels.web.keys import actor_of_key
+from bot.desk.keys import actor_of_key
 from bot.desk.views import NewPlan
 from scheduler.runs.service import RunService
 from scheduler.runs.worker import Worker

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from agent_core.session import WAITS_ELSEWHERE, Elsewhere, ReplyRecord, Session, Status
-from bot.channels.chat.cards import run_card
 from bot.channels.chat.history import past_lines
+from bot.channels.chat.run_cards import run_card
 from bot.channels.chat.texts import texts
 from bot.channels.cli.terminal.live import outcome_line
 from bot.desk.actors import AccessDenied, BadRequest, NotFound, Role

@@ -10,7 +10,9 @@ from PIL import Image
 
 from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
-from bot.channels.chat.cards import away_lines, devices_card, status_card
+from bot.channels.chat.devices import devices_card
+from bot.channels.chat.run_cards import away_lines
+from bot.channels.chat.runs import status_card
 from bot.channels.chat.texts import texts
 from bot.desk.actors import BadRequest, Role
 from storage.hosts import Hosts

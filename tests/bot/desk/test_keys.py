@@ -6,10 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from bot.channels.web.keys import actor_of_key
 from bot.desk.actors import AccessDenied, Role
 from bot.desk.history_views import HistoryAsked
-from bot.desk.keys import DeskKeys
+from bot.desk.keys import DeskKeys, actor_of_key
 from storage.api_keys import ApiKeys
 from storage.people import Audit
 from tests.support.shop import Shop

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent_core.errors import InputRejected, RateLimited
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.texts import texts
+from bot.channels.chat.turn import Incoming, Person
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role

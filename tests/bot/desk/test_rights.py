@@ -19,7 +19,7 @@ from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.channels.chat.texts import LANGUAGES, catalogue, texts
 from bot.channels.mcp.tools import LOW_LEVEL
-from bot.channels.web.console.audit_words import OF_A_ROW, fields_of
+from bot.channels.web.console.team import OF_A_ROW, fields_of
 from bot.channels.web.console.texts import console_texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.context import API, FAILED, DeskService

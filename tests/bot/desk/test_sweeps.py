@@ -12,9 +12,9 @@ from agent_core.errors import InputRejected
 from agent_core.loop.tasks import TaskRules
 from agent_core.ports import AnswerEvent, MessageKey, ReplyState
 from agent_core.session import WAITS_ELSEWHERE, Session
-from bot.channels.chat.cards import started_by
 from bot.channels.chat.digest import digest_card
 from bot.channels.chat.history import past_lines
+from bot.channels.chat.run_cards import started_by
 from bot.channels.chat.schedules import schedule_lines
 from bot.channels.chat.sweeps import sweep_card
 from bot.channels.chat.texts import texts

@@ -11,7 +11,7 @@ from typing import Any
 from agent_core.errors import PhonedeskError
 from agent_core.texts import fault, filled, load_texts
 from bot.channels.chat.texts import Lang
-from bot.channels.cli.terminal.commands import typed
+from bot.channels.cli.terminal.texts import typed
 
 
 def catalogue(lang: Lang) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_core.texts import Lang, filled, load_texts
-from bot.channels.cli.terminal.commands import typed
+from bot.channels.cli.terminal.texts import typed
 
 
 class SetupTexts:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from bot.channels.cli.commands.common import Exit, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 
@@ -19,7 +17,7 @@ def all_of_them() -> None:
 
 
 @alerts.command("test")
-def try_out(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def try_out(as_json: Json = False) -> None:
     """Send a message to each address of PHONEDESK_NOTIFY__URLS. Exit code 1 if one does not get through."""
     from bot.app.notify import SECONDS, Trial, services_of, trial
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from bot.channels.chat.cards import THUMBS, state_of, unanswered_words
+from bot.channels.chat.run_cards import THUMBS, state_of, unanswered_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import fail
+from bot.channels.cli.commands.common import Json, fail
 from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, Text, err, print_data, print_json
 from bot.channels.cli.terminal.language import texts
@@ -28,7 +28,6 @@ from knowledge.importing.text import guarded
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Json = Annotated[bool, typer.Option("--json")]
 
 SHOWN = 50  # if no limit is given; a CSV file gets all answers
 PAGE = 500

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
+from zoneinfo import ZoneInfo
 
 import typer
 
-from bot.channels.cli.commands.common import app_profile, fail, run_async, settings_from
-from bot.channels.cli.terminal.console import Console, err, print_json
-from bot.channels.cli.terminal.language import spoken_language
+from agent_core.errors import PhonedeskError, TreeUnavailable
+from bot.app import logs
+from bot.channels.cli.commands.common import Json, app_profile, fail, run_async, settings_from
+from bot.channels.cli.files import write
+from bot.channels.cli.terminal.console import Console, Text, err, print_json
+from bot.channels.cli.terminal.language import spoken_language, texts
+from bot.desk.actors import BadRequest, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -27,9 +33,7 @@ T = TypeVar("T")
 AppName = Annotated[str, typer.Option("--app")]
 Serial = Annotated[str, typer.Option("--device")]
 
-apps = typer.Typer(
-    no_args_is_help=True,
-)
+apps = typer.Typer(no_args_is_help=True)
 
 
 @apps.command()
@@ -39,12 +43,10 @@ def export(
     out: Path | None = None,
     tree: Path | None = None,
     device: Serial = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a screen as a kit that can be shared: places and colours, other words, no faces, no pictures."""
-    from agent_core.errors import PhonedeskError
     from agent_core.kits import differences, kit_text
-    from bot.channels.cli.files import write
 
     try:
         profile = app_profile(app)
@@ -63,8 +65,6 @@ def export(
 
 
 def _of_what() -> Exception:
-    from bot.desk.actors import BadRequest
-
     return BadRequest(
         "It is not said of which screen the kit is to be.",
         advice="Give a screenshot or --device, and not both.",
@@ -74,7 +74,6 @@ def _of_what() -> Exception:
 
 def _from_file(picture: Path | None, tree: Path | None, profile: AppProfile) -> tuple[Kit, PageReport]:
     from agent_core.perception.page_files import load_dump, load_picture
-    from bot.app import logs
 
     logs.configure("warning")
     if picture is None:
@@ -91,7 +90,6 @@ def _from_device(serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
 
 async def _of_phone(settings: Settings, serial: str, profile: AppProfile) -> tuple[Kit, PageReport]:
     """Export the phone's present screen; it is only read, so no lease is taken."""
-    from agent_core.errors import TreeUnavailable
     from bot.app.core import open_core
 
     async with open_core(settings) as core:
@@ -122,8 +120,6 @@ async def _exported(
 
 
 def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
-    from bot.channels.cli.terminal.language import texts
-
     words, console = texts(spoken_language()), Console(soft_wrap=True)
     size = max(1, place.stat().st_size // 1024)
     console.print(words.get("kit.written", file=str(place), size=size, texts=len(kit.texts)))
@@ -134,15 +130,9 @@ def _tell(kit: Kit, place: Path, found: Sequence[str]) -> None:
 
 
 @apps.command()
-def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def labels(device: Serial = "", as_json: Json = False) -> None:
     """List the apps that were found by their icon, and are opened by the label at once from then on."""
-    from dataclasses import asdict
-    from zoneinfo import ZoneInfo
-
     from rich.table import Table
-
-    from bot.channels.cli.terminal.console import Text
-    from bot.channels.cli.terminal.language import texts
 
     settings = settings_from()
     zone = ZoneInfo(settings.timezone)
@@ -167,13 +157,10 @@ def labels(device: Serial = "", as_json: Annotated[bool, typer.Option("--json")]
 def forget(
     label: Annotated[str, typer.Argument(metavar="NAME")],
     device: Serial = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Forget the app that an icon with this label opened. The icon is searched for again the next time."""
     from agent_core.apps.names import bare
-    from bot.channels.cli.terminal.console import Text
-    from bot.channels.cli.terminal.language import texts
-    from bot.desk.actors import NotFound
 
     settings = settings_from()
     count = _with_labels(settings, lambda labels, book: labels.forget(bare(label), book.serial(device)))
@@ -209,12 +196,10 @@ def learn(
     device: Serial = "",
     allow_send: Annotated[bool, typer.Option("--allow-send")] = False,
     marks: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Learn QQ or WeChat on a phone: read a chat of yours, have you confirm it, and find the control that sends."""
-    from agent_core.errors import PhonedeskError
     from bot.channels.cli.commands.learning import learn_in_terminal
-    from bot.desk.actors import BadRequest
 
     try:
         profile = app_profile(app)

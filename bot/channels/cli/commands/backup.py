@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from bot.channels.cli.commands.common import run_async, settings_from
+from bot.channels.cli.commands.common import Json, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
-
-Json = Annotated[bool, typer.Option("--json")]
 
 
 def backup(

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from agent_core.errors import ConfigInvalid, InputRejected
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 from bot.tools.bench import BenchPart
@@ -38,7 +38,6 @@ DIGITS = {
     "live_moving": 1,
     "help": 1,
 }
-Json = Annotated[bool, typer.Option("--json")]
 
 bench = typer.Typer(name="bench", rich_markup_mode=None)
 

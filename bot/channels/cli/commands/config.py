@@ -17,14 +17,16 @@ from bot.app import logs
 from bot.app.escapes import escaped
 from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
+from bot.app.settings.loading import SettingsWrong, passed_over, try_settings, variables_set
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import speak, spoken_language, texts
 
 if TYPE_CHECKING:
     from bot.app.settings.names import Name
     from bot.app.settings.origin import SettingPlace, ShownSetting
+    from bot.app.settings.writing import Written
 
 STDIN = "-"
 NAME_CELLS, VALUE_CELLS = 18, 40  # width of the columns: at least, at most
@@ -33,11 +35,8 @@ LONGEST_SECRET = 65536  # characters that are read from standard input
 
 NameOf = Annotated[str, typer.Argument(metavar="NAME")]
 File = Annotated[Path | None, typer.Option("--file")]
-Json = Annotated[bool, typer.Option("--json")]
 
-config = typer.Typer(
-    no_args_is_help=True,
-)
+config = typer.Typer(no_args_is_help=True)
 
 
 @config.command()
@@ -47,7 +46,6 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show every setting with its value and origin; secrets are hidden."""
-    from bot.app.settings.loading import SettingsWrong, try_settings
     from bot.app.settings.origin import survey, survey_of_wrong
     from bot.channels.cli.commands.wrong import refusal
 
@@ -165,7 +163,6 @@ def check(
 ) -> None:
     """Check every setting, in all places. Exit code 0 if all are right, else 2."""
     from bot.app.config_check import incomplete
-    from bot.app.settings.loading import passed_over, try_settings, variables_set
     from bot.app.settings.origin import Places, survey_of_wrong
     from bot.channels.cli.commands.wrong import told
 
@@ -220,8 +217,6 @@ def _show_check(
 
 def _read(words: Texts) -> str:
     """Print the sources that the settings were read from."""
-    from bot.app.settings.loading import variables_set
-
     files, variables = list(map(str, files_there())), variables_set()
     if not files and not variables:
         return words.get("config.read_nothing", file=config_file())
@@ -285,14 +280,13 @@ def set_(
         text = _from_stdin(found.key) if value == STDIN else value
         secrets = [text] if found.is_secret else secrets_given(inside, text)
         logs.know(secrets)
-        target = file or config_file()
-        written = set_value(found, inside, text, target, incomplete)
+        written = set_value(found, inside, text, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
     if secrets and value != STDIN:
         whole = f"{found.key}.{inside}" if inside else found.key
         Console(stderr=True).print(texts(spoken_language()).get("config.history", name=whole))
-    _say(found, inside, "config.written", target, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.written", written, file, as_json)
 
 
 @config.command()
@@ -305,17 +299,14 @@ def unset(name: NameOf, file: File = None, as_json: Json = False) -> None:
     _speak()
     try:
         found, inside = find(name)
-        target = file or config_file()
-        written = take_out(found, inside, target, incomplete)
+        written = take_out(found, inside, file or config_file(), incomplete)
     except ConfigError as error:
         fail(error)
-    _say(found, inside, "config.taken_out", target, written.over, written.changed, file, as_json)
+    _say(found, inside, "config.taken_out", written, file, as_json)
 
 
 def _speak() -> None:
     """Speak the settings' language if they can be read: this command may be used to repair them."""
-    from bot.app.settings.loading import try_settings
-
     settings, _ = try_settings()
     speak(settings.lang if settings else None)
 
@@ -334,30 +325,27 @@ def _from_stdin(name: str) -> str:
     return text
 
 
-def _say(
-    name: Name,
-    inside: str,
-    key: str,
-    file: Path,
-    over: Sequence[SettingPlace],
-    changed: bool,
-    asked: Path | None,
-    as_json: bool,
-) -> None:
+def _say(name: Name, inside: str, key: str, written: Written, asked: Path | None, as_json: bool) -> None:
     """Print the change, and when it takes effect."""
-
     whole = f"{name.key}.{inside}" if inside else name.key
-    elsewhere = asked is not None and asked.expanduser().resolve() != config_file().resolve()
+    file = asked or config_file()
+    elsewhere = file.expanduser().resolve() != config_file().resolve()
     if as_json:
-        hidden_by = [{"source": place.layer, "where": place.where} for place in over]
-        told = {"name": whole, "file": str(file), "changed": changed, "over": hidden_by, "live": name.is_live}
+        hidden_by = [{"source": place.layer, "where": place.where} for place in written.over]
+        told = {
+            "name": whole,
+            "file": str(file),
+            "changed": written.changed,
+            "over": hidden_by,
+            "live": name.is_live,
+        }
         print_json({**told, "read": not elsewhere})
         return
     words, console = texts(spoken_language()), Console()
-    console.print(Text(words.get(key if changed else "config.same", name=whole, file=file)))
-    for place in over:
+    console.print(Text(words.get(key if written.changed else "config.same", name=whole, file=file)))
+    for place in written.over:
         console.print(Text(words.get("config.hidden", place=_told(words, place)), "yellow"))
     if elsewhere:
         console.print(Text(words.get("config.elsewhere", file=config_file()), "yellow"))
-    elif changed and not over:
+    elif written.changed and not written.over:
         console.print(Text(words.get("config.live" if name.is_live else "config.restart"), "dim"))

@@ -11,6 +11,7 @@ import typer
 from bot.channels.chat.cards import Card
 from bot.channels.chat.contacts import contact_lines
 from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.common import Json
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -20,14 +21,10 @@ from bot.desk.views import ContactView
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Name = str
 App = Annotated[str, typer.Option()]
 Serial = Annotated[str, typer.Option()]
-Json = Annotated[bool, typer.Option("--json")]
 
-contacts = typer.Typer(
-    no_args_is_help=True,
-)
+contacts = typer.Typer(no_args_is_help=True)
 
 
 @contacts.command("list")
@@ -56,7 +53,7 @@ def list_(
 
 @contacts.command()
 def add(
-    name: Name,
+    name: str,
     app: App = "qq",
     number: str = "",
     tag: list[str] | None = None,
@@ -71,7 +68,7 @@ def add(
 
 @contacts.command()
 def edit(
-    name: Name,
+    name: str,
     app: App = "qq",
     serial: str = "",
     rename: str | None = None,
@@ -91,7 +88,7 @@ def edit(
 
 
 @contacts.command()
-def remove(name: Name, app: App = "qq", serial: Serial = "", as_json: Json = False) -> None:
+def remove(name: str, app: App = "qq", serial: Serial = "", as_json: Json = False) -> None:
     """Remove a contact."""
     _one(lambda desk, me: desk.contacts.remove(me, name, app=app, serial=serial), "contacts.removed", as_json)
 

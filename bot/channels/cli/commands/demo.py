@@ -15,10 +15,10 @@ from agent_core import extras
 from agent_core.loop.tasks import check_task
 from agent_core.session import Session, Status
 from agent_core.texts import Lang
-from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
+from bot.channels.cli.commands.common import BY_STATUS, Exit, Json, result_of, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
+from bot.channels.cli.terminal.input import drop_typed, read_line
 from bot.channels.cli.terminal.language import spoken_language, texts
-from bot.channels.cli.terminal.lines import drop_typed, read_line
 
 DEFAULT_TASK = "QQ回复联系人11"
 OUTPUT = Path("demo-output")
@@ -30,7 +30,7 @@ def demo(
     scenario: Path | None = None,
     lang: Lang | None = None,
     tree: Literal["auto", "on", "off"] = "auto",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the main job on this machine; no phone, token, model or knowledge base is needed."""
     settings_from(lang=lang)
@@ -94,7 +94,6 @@ async def _headless(
     from bot.tools.demo.pictures import leave_pictures
     from bot.tools.demo.world import demo_world
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     check_task(task)
     if tree == "off":
@@ -107,7 +106,7 @@ async def _headless(
             core,
             task,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, core.db),
         )
         console.print(outcome_line(session, words))
         if folder is not None:

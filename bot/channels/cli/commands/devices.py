@@ -16,7 +16,8 @@ from rich.table import Column, Table
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
+from bot.channels.cli.files import check_new, write
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import BadRequest
@@ -36,7 +37,6 @@ T = TypeVar("T")
 LEAST = ("size", "sdk")  # left out of the table if it does not fit
 WIDEST = 1000  # columns of a table that needs not fit a terminal
 
-Json = Annotated[bool, typer.Option("--json")]
 Phone = Annotated[str, typer.Argument(metavar="SERIAL")]
 Tags = Annotated[list[str], typer.Argument(metavar="TAG")]
 
@@ -272,8 +272,7 @@ def pair(
 
 
 def _show_code(console: Console, payload: str, picture: Path | None) -> None:
-    from bot.channels.chat.qr import qr_lines, qr_picture
-    from bot.channels.cli.files import write
+    from bot.channels.chat.devices import qr_lines, qr_picture
 
     if picture is not None:
         write(picture, qr_picture(payload))
@@ -294,7 +293,6 @@ def screenshot(
     """Write a picture of a phone's screen, with secrets covered as the settings say."""
     from bot.app.core import open_core
     from bot.app.phones import OwnPhones
-    from bot.channels.cli.files import check_new, write
 
     settings = settings_from()
     place = out or Path(f"screen-{datetime.now().astimezone():%Y%m%d-%H%M%S}.png")

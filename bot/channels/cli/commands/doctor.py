@@ -22,7 +22,7 @@ from bot.app.settings.files import ENV_FILE
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load, own_folder
 from bot.channels.chat.texts import Lang
-from bot.channels.cli.commands.common import Exit, run_async
+from bot.channels.cli.commands.common import Exit, Json, run_async
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language
 
@@ -39,7 +39,7 @@ def doctor(
     device: str = "",
     lang: Literal["zh", "en"] | None = None,
     fix: Annotated[bool, typer.Option("--fix")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check settings, phone, model, knowledge and bot, and say what to do. Nothing is changed without ``fix``."""
     settings = _settings(lang)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +14,7 @@ from pydantic import SecretStr
 
 from agent_core.errors import ConfigError, ConfigMissing
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 
@@ -37,7 +38,7 @@ def evaluate(
     model_name: str = "",
     model_key: Annotated[str, typer.Option(envvar=KEY_NAME)] = "",
     keep: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run scenarios on virtual phones and report the results; with a model's address, measure that model."""
     from bot.tools.eval.bench import RealModel
@@ -93,8 +94,6 @@ def _looks(words: str) -> list[str]:
 
 async def _run(cases: Sequence[Case], options: Options, results: list[CaseResult], words: Texts) -> None:
     """Add the results as they come. Progress is shown on standard error if that is a terminal."""
-    from contextlib import aclosing
-
     from bot.tools.eval.case import Interrupted
     from bot.tools.eval.suite import run_cases
 

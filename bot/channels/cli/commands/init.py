@@ -23,7 +23,7 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
     from bot.app.setup.interview import OLD, Interview, write_env
     from bot.app.setup.texts import SetupTexts
     from bot.channels.cli.commands.doctor import check_all
-    from bot.channels.cli.terminal.form import TerminalForm
+    from bot.channels.cli.terminal.input import TerminalForm
 
     console = Console()
     spoken = lang or spoken_language()

@@ -12,7 +12,7 @@ from agent_core.errors import InputRejected
 from bot.channels.chat.cards import Card
 from bot.channels.chat.texts import Lang, Texts
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Exit, fail
+from bot.channels.cli.commands.common import Exit, Json, fail
 from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
@@ -25,14 +25,11 @@ if TYPE_CHECKING:
     from bot.desk.desk import Desk
     from knowledge.entries import Entry
 
-Json = Annotated[bool, typer.Option("--json")]
 Id = Annotated[str, typer.Argument(metavar="ID")]
 Aliases = Annotated[list[str] | None, typer.Option("--alias")]
 Tags = Annotated[list[str] | None, typer.Option("--tag")]
 
-kb = typer.Typer(
-    no_args_is_help=True,
-)
+kb = typer.Typer(no_args_is_help=True)
 
 
 @kb.command()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table
 
 from agent_core.texts import Listed
 from bot.channels.cli.commands.at_desk import with_desk
+from bot.channels.cli.commands.common import Json, plain, tell_secret
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, Role
@@ -19,33 +19,20 @@ from storage.api_keys import KeyRow
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Json = Annotated[bool, typer.Option("--json")]
-Name = str
 
-keys = typer.Typer(
-    no_args_is_help=True,
-)
+keys = typer.Typer(no_args_is_help=True)
 
 
 @keys.command()
 def add(
-    name: Name,
+    name: str,
     role: Role = Role.OPERATOR,
     phone: list[str] | None = None,
     as_json: Json = False,
 ) -> None:
     """Make a key. It is shown once."""
-
-    async def added(desk: Desk, me: Actor) -> tuple[str, KeyRow]:
-        return await desk.keys.add(me, name, role, phones=phone or ())
-
-    (key, row), lang = with_desk(added)
-    if as_json:
-        print_json({"key": key, **_plain(row)})
-        return
-    words = texts(lang)
-    Console().print(key, soft_wrap=True)
-    Console(stderr=True).print(Text(words.get("keys.added", name=row.name)))
+    (key, row), lang = with_desk(lambda desk, me: desk.keys.add(me, name, role, phones=phone or ()))
+    tell_secret("key", key, _plain(row), texts(lang).get("keys.added", name=row.name), as_json=as_json)
 
 
 @keys.command("list")
@@ -69,28 +56,16 @@ def list_(as_json: Json = False) -> None:
 
 
 @keys.command()
-def rotate(name: Name, as_json: Json = False) -> None:
+def rotate(name: str, as_json: Json = False) -> None:
     """Give a key a new secret. It is shown once; the old one is refused from now on."""
-
-    async def rotated(desk: Desk, me: Actor) -> tuple[str, KeyRow]:
-        return await desk.keys.rotate(me, name)
-
-    (key, row), lang = with_desk(rotated)
-    if as_json:
-        print_json({"key": key, **_plain(row)})
-        return
-    Console().print(key, soft_wrap=True)
-    Console(stderr=True).print(Text(texts(lang).get("keys.rotated", name=row.name)))
+    (key, row), lang = with_desk(lambda desk, me: desk.keys.rotate(me, name))
+    tell_secret("key", key, _plain(row), texts(lang).get("keys.rotated", name=row.name), as_json=as_json)
 
 
 @keys.command()
-def remove(name: Name, as_json: Json = False) -> None:
+def remove(name: str, as_json: Json = False) -> None:
     """Revoke a key at once, and stop its running work."""
-
-    async def removed(desk: Desk, me: Actor) -> tuple[KeyRow, int]:
-        return await desk.keys.remove(me, name)
-
-    (row, stopped), lang = with_desk(removed)
+    (row, stopped), lang = with_desk(lambda desk, me: desk.keys.remove(me, name))
     if as_json:
         print_json(_plain(row) | {"stopped": stopped})
         return
@@ -101,9 +76,4 @@ def remove(name: Name, as_json: Json = False) -> None:
 
 
 def _plain(row: KeyRow) -> dict[str, Any]:
-    return {
-        **asdict(row),
-        "serials": list(row.serials or ()),
-        "created_at": row.created_at.isoformat(),
-        "last_used_at": row.last_used_at.isoformat() if row.last_used_at else None,
-    }
+    return {**plain(row), "serials": list(row.serials or ())}

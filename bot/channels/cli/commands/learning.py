@@ -20,8 +20,8 @@ from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.common import Exit
 from bot.channels.cli.files import written
 from bot.channels.cli.terminal.console import Console, err
+from bot.channels.cli.terminal.input import read_line
 from bot.channels.cli.terminal.language import texts
-from bot.channels.cli.terminal.lines import read_line
 from bot.channels.cli.terminal.render import before
 from bot.desk.learning import ShownChat
 from storage.people import TERMINAL

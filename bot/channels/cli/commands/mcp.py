@@ -32,7 +32,7 @@ async def _over_stdio(settings: Settings) -> None:
     from bot.app.core import open_core
     from bot.app.shutdown import ending
     from bot.channels.mcp.context import open_context
-    from bot.channels.mcp.stdio import serve_stdio
+    from bot.channels.mcp.server import serve_stdio
 
     with ending(lambda: None, settings.queue.drain_seconds) as ended:
         async with open_core(settings) as core, open_context(core) as context:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -12,6 +11,7 @@ from rich.table import Table
 from bot.channels.chat.cards import Card
 from bot.channels.chat.people import in_short, person_lines
 from bot.channels.cli.commands.at_desk import who_of, with_desk
+from bot.channels.cli.commands.common import Json, plain
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -21,12 +21,8 @@ from bot.desk.team_views import PersonView
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Who = str
-Json = Annotated[bool, typer.Option("--json")]
 
-people = typer.Typer(
-    no_args_is_help=True,
-)
+people = typer.Typer(no_args_is_help=True)
 
 
 @people.command("list")
@@ -34,7 +30,7 @@ def list_(as_json: Json = False) -> None:
     """List the people, with roles and limits."""
     found, lang = with_desk(lambda desk, me: desk.team.people(me))
     if as_json:
-        print_json([_plain(person) for person in found])
+        print_json([plain(person) for person in found])
         return
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
@@ -44,14 +40,14 @@ def list_(as_json: Json = False) -> None:
 
 
 @people.command()
-def role(who: Who, new: Annotated[Role, typer.Argument(metavar="ROLE")], as_json: Json = False) -> None:
+def role(who: str, new: Annotated[Role, typer.Argument(metavar="ROLE")], as_json: Json = False) -> None:
     """Give somebody another role."""
     _one(lambda desk, me: desk.team.set_role(me, who_of(who), new), "people.changed", as_json)
 
 
 @people.command()
 def limit(
-    who: Who,
+    who: str,
     phone: list[str] | None = None,
     chat: list[str] | None = None,
     as_json: Json = False,
@@ -68,24 +64,15 @@ def limit(
 
 
 @people.command()
-def remove(who: Who, as_json: Json = False) -> None:
+def remove(who: str, as_json: Json = False) -> None:
     """Remove somebody's access."""
     _one(lambda desk, me: desk.team.remove(me, who_of(who)), "people.removed", as_json)
-
-
-def _plain(person: PersonView) -> dict[str, Any]:
-    return {
-        **asdict(person),
-        "role": person.role.value,
-        "since": person.since.isoformat(),
-        "seen": person.seen.isoformat() if person.seen else None,
-    }
 
 
 def _one(call: Callable[[Desk, Actor], Awaitable[PersonView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
-        print_json(_plain(view))
+        print_json(plain(view))
         return
     words = texts(lang)
     Console().print(Text(words.get(key, name=view.name) if key == "people.removed" else words.get(key)))

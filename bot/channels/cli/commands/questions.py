@@ -12,10 +12,11 @@ from agent_core.loop.questions import SKIP, STOP
 from agent_core.session import TO_CUSTOMER
 from agent_core.texts import say, sentences
 from bot.channels.chat.answering import no_answer, read_answer, to_confirm, verdict
-from bot.channels.chat.cards import Line, answer_label, choice_label, question_card
+from bot.channels.chat.cards import Line
+from bot.channels.chat.questions import answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import phones_are_worked, with_desk
-from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.commands.common import Exit, Json
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -26,7 +27,6 @@ from storage.history import History
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Json = Annotated[bool, typer.Option("--json")]
 
 questions = typer.Typer()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from bot.channels.cli.commands.common import app_profile, fail, run_async
+from agent_core.errors import PhonedeskError
+from bot.app import logs
+from bot.channels.cli.commands.common import Json, app_profile, fail, run_async
+from bot.channels.cli.files import written
 from bot.channels.cli.terminal.console import Console, print_json
-from bot.channels.cli.terminal.language import spoken_language
+from bot.channels.cli.terminal.language import spoken_language, texts
 
 if TYPE_CHECKING:
     from agent_core.apps.profile import AppProfile
@@ -22,12 +23,10 @@ def read(
     app: str = "",
     tree: Path | None = None,
     marks: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the reading of one screenshot: whose chat it is, the messages, the question, the input."""
-    from agent_core.errors import PhonedeskError
     from agent_core.perception.page_report import report
-    from bot.app import logs
 
     logs.configure("warning")
     try:
@@ -40,8 +39,7 @@ def read(
     if as_json:
         print_json(report(page).model_dump(mode="json"))
         return
-    from bot.channels.chat.page_reading import page_lines
-    from bot.channels.cli.terminal.language import texts
+    from bot.channels.chat.screen import page_lines
     from bot.channels.cli.terminal.render import before
 
     words = texts(spoken_language())
@@ -64,9 +62,7 @@ def _read(picture: Path, tree: Path | None, profile: AppProfile) -> tuple[Frame,
 
 
 def _write_marks(place: Path, frame: Frame, page: ReadPage) -> None:
-    from bot.channels.chat.page_reading import marked
-    from bot.channels.cli.files import written
-    from bot.channels.cli.terminal.language import texts
+    from bot.channels.chat.screen import marked
 
     shown = marked(frame.image, page, texts(spoken_language()))
     with written(place) as out:

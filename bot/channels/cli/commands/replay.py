@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import fail
+from bot.channels.cli.commands.common import Json, fail
 from bot.desk.actors import BadRequest
 
 
@@ -68,7 +68,7 @@ def replay(
     ] = None,
     raw: Annotated[bool, typer.Option("--raw")] = False,
     force: Annotated[bool, typer.Option("--force")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a run again, step by step."""
     wanted = ReplayOptions(
@@ -78,23 +78,23 @@ def replay(
     _check(wanted)
     # Modules are loaded only when needed, so that the list and the help come at once.
     if wanted.timings:
-        from bot.channels.cli.commands.replay_more import show_timings
+        from bot.channels.cli.commands.replay_steps import show_timings
 
         show_timings(wanted)
     elif wanted.dry_run:
-        from bot.channels.cli.commands.replay_again import ask_again
+        from bot.channels.cli.commands.replay_dry_run import ask_again
 
         ask_again(wanted)
     elif wanted.jsonl:
-        from bot.channels.cli.commands.replay_more import write_lines
+        from bot.channels.cli.commands.replay_steps import write_lines
 
         write_lines(wanted)
     elif wanted.run:
-        from bot.channels.cli.commands.replay_one import show_run
+        from bot.channels.cli.commands.replay_run import show_run
 
         show_run(wanted)
     else:
-        from bot.channels.cli.commands.replay_one import show_list
+        from bot.channels.cli.commands.replay_run import show_list
 
         show_list(wanted.as_json)
 

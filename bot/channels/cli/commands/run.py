@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agent_core.errors import InputRejected, PhonedeskError
+from agent_core.errors import MODEL_NAMES, InputRejected, PhonedeskError
 from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
-from bot.channels.cli.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
+from bot.channels.cli.commands.common import BY_STATUS, Json, fail, log_of_terminal, result_of, run_async, settings_from
 from bot.channels.cli.commands.sweep import sweep_for
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
@@ -38,7 +38,7 @@ def run(
     endpoint: str | None = None,
     log_level: Literal["debug", "info", "warning", "error"] | None = None,
     dry_run: Annotated[bool, typer.Option("--dry-run")] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Do a task on a phone and show each step. A task that answers several contacts or everybody is a sweep."""
     settings = settings_from(
@@ -94,20 +94,25 @@ async def _run(
     options: Mapping[str, str],
 ) -> Session:
     # A run's modules take a second to import, and `--help` does not need them.
-    from agent_core.errors import MODEL_NAMES
     from bot.app.core import open_core
     from bot.app.run_here import run_here
     from bot.channels.cli.terminal.ask import TerminalHuman
-    from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
-    from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
+    from bot.channels.cli.terminal.live import (
+        LiveRuns,
+        WaitedFor,
+        learnt_line,
+        left_open,
+        outcome_line,
+        timings_line,
+        waiting_line,
+    )
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     words = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings, replace(MODEL_NAMES, **options)) as core:
         core.model = WaitedFor(core.model, lambda seconds: console.print(waiting_line(seconds, settings, words)))
-        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of)
+        store = LiveRuns(core.runs(attempt=1), console, words, core.attached.name, core.db)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, words)
         session = await run_here(
             core,

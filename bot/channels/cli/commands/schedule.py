@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,7 +15,7 @@ from agent_core.texts import sentences
 from bot.channels.chat.cards import Card
 from bot.channels.chat.schedules import schedule_lines
 from bot.channels.cli.commands.at_desk import clock_runs, phones_are_worked, with_desk
-from bot.channels.cli.commands.common import fail, settings_from, words_of_contacts
+from bot.channels.cli.commands.common import Json, fail, plain, settings_from, words_of_contacts
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import before, panel
@@ -28,29 +27,16 @@ from scheduler.sweeps.order import chat_app
 if TYPE_CHECKING:
     from bot.desk.desk import Desk
 
-Json = Annotated[bool, typer.Option("--json")]
-Number = str
-Policy = Annotated[
-    Literal["reply", "careful", "open"] | None,
-    typer.Option(),
-]
+Policy = Annotated[Literal["reply", "careful", "open"] | None, typer.Option()]
 Apps = Annotated[list[str] | None, typer.Option()]
 Device = Annotated[str | None, typer.Option()]
 Zone = Annotated[str | None, typer.Option("--tz")]
-Missed = Annotated[
-    Literal["skip", "catch_up"] | None,
-    typer.Option(),
-]
-Overlap = Annotated[
-    Literal["skip", "queue"] | None,
-    typer.Option(),
-]
+Missed = Annotated[Literal["skip", "catch_up"] | None, typer.Option()]
+Overlap = Annotated[Literal["skip", "queue"] | None, typer.Option()]
 Quiet = Annotated[str | None, typer.Option()]
 Jitter = Annotated[int | None, typer.Option(min=0)]
 
-schedule = typer.Typer(
-    no_args_is_help=True,
-)
+schedule = typer.Typer(no_args_is_help=True)
 
 
 @schedule.command()
@@ -106,7 +92,7 @@ def watch(
 
 @schedule.command()
 def edit(
-    number: Number,
+    number: str,
     when: str | None = None,
     task: str | None = None,
     policy: Policy = None,
@@ -134,7 +120,7 @@ def list_(as_json: Json = False) -> None:
     """List the schedules: next three times, result of the last tick, counts."""
     found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
     if as_json:
-        print_json([_plain(view) for view in found])
+        print_json([plain(view) for view in found])
     else:
         words = texts(lang)
         for view in found:
@@ -144,19 +130,19 @@ def list_(as_json: Json = False) -> None:
 
 
 @schedule.command()
-def pause(number: Number, as_json: Json = False) -> None:
+def pause(number: str, as_json: Json = False) -> None:
     """Pause a schedule."""
     _one(lambda desk, me: desk.schedules.pause(me, number), "schedule.paused", as_json)
 
 
 @schedule.command()
-def resume(number: Number, as_json: Json = False) -> None:
+def resume(number: str, as_json: Json = False) -> None:
     """Resume a paused schedule."""
     _one(lambda desk, me: desk.schedules.resume(me, number), "schedule.resumed", as_json)
 
 
 @schedule.command()
-def run(number: Number, as_json: Json = False) -> None:
+def run(number: str, as_json: Json = False) -> None:
     """Start its task now; needs a running `phonedesk serve`."""
 
     async def call(desk: Desk, me: Actor) -> tuple[RunView, bool]:
@@ -174,13 +160,13 @@ def run(number: Number, as_json: Json = False) -> None:
 
 
 @schedule.command()
-def remove(number: Number, as_json: Json = False) -> None:
+def remove(number: str, as_json: Json = False) -> None:
     """Remove a schedule."""
     _one(lambda desk, me: desk.schedules.remove(me, number), "schedule.removed", as_json)
 
 
 @schedule.command()
-def undo(number: Number, as_json: Json = False) -> None:
+def undo(number: str, as_json: Json = False) -> None:
     """Restore a schedule that was removed within a week, or take your newest change of it back."""
     _one(lambda desk, me: desk.schedules.undo(me, number), "schedule.back", as_json)
 
@@ -194,7 +180,7 @@ def next_(
     as_json: Json = False,
 ) -> None:
     """Show the meaning of a time: its stored form, and its next times."""
-    from bot.channels.chat.schedule_words import in_words
+    from bot.channels.chat.schedules import in_words
     from scheduler.times import parse_schedule, parse_zone
     from scheduler.times.natural import understand, windows_of
 
@@ -202,7 +188,8 @@ def next_(
     timezone = tz or settings.timezone
     try:
         zone = parse_zone(timezone)
-        after = _moment(since).astimezone(zone) if _aware(since) else _moment(since).replace(tzinfo=zone)
+        written = _moment(since)
+        after = written.astimezone(zone) if written.tzinfo is not None else written.replace(tzinfo=zone)
         kept = understand(expression, timezone, after)
         coming = [moment.astimezone(zone) for moment in parse_schedule(kept, timezone).next(after, count)]
     except InputRejected as error:
@@ -233,10 +220,6 @@ def _moment(text: str) -> datetime:
         ) from error
 
 
-def _aware(text: str) -> bool:
-    return _moment(text).tzinfo is not None
-
-
 def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_json: bool) -> None:
     async def done(desk: Desk, me: Actor) -> tuple[ScheduleView, str]:
         view = await call(desk, me)
@@ -244,7 +227,7 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
 
     (view, missing), lang = with_desk(done)
     if as_json:
-        print_json(_plain(view))
+        print_json(plain(view))
         return
     words = texts(lang)
     Console().print(panel(Card(words.get(key, number=view.id), tuple(schedule_lines(view, words)))))
@@ -262,12 +245,3 @@ async def _missing(desk: Desk, view: ScheduleView) -> str:
     if view.kind != "watch" and not await clock_runs(desk):
         return "schedule.not_served"
     return "" if await phones_are_worked(desk) else "common.no_worker"
-
-
-def _plain(view: ScheduleView) -> dict[str, Any]:
-    plain = {**asdict(view), "next_times": [moment.isoformat() for moment in view.next_times]}
-    if view.last is not None:
-        ended = view.last.ended_at
-        times = {"at": view.last.at.isoformat(), "ended_at": ended.isoformat() if ended else None}
-        plain["last"] = {**asdict(view.last), **times}
-    return plain

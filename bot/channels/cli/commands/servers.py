@@ -106,7 +106,6 @@ def _world(file: Path | None, looks: Sequence[str]) -> Scenario:
 
 
 def _kit_phone(file: Path) -> VirtualPhone:
-    from agent_core.errors import InputRejected
     from agent_core.kits import load_kit
     from simulator.phone.kit import KitPhone
 

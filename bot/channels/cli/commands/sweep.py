@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_core.errors import InputRejected
+from agent_core.session import Session, Status
 from agent_core.texts import Listed
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.common import (
-    Exit,
+    BY_STATUS,
+    Json,
     fail,
     log_of_terminal,
     result_of,
@@ -24,11 +26,8 @@ from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import NotFound
 
 if TYPE_CHECKING:
-    from agent_core.session import Session
     from scheduler.sweeps.order import SweepOrder
     from storage.runs import RunRow
-
-BY_STATUS = {"succeeded": Exit.OK, "failed": Exit.FAILED, "waiting": Exit.WAITING, "stopped": Exit.STOPPED}
 
 
 def sweep(
@@ -37,7 +36,7 @@ def sweep(
     unread: Annotated[bool, typer.Option("--unread")] = False,
     app: Annotated[str | None, typer.Option(show_default="qq")] = None,
     device: str = "",
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check for new messages and answer them, one contact after the other. Without new ones no model is asked."""
     settings = settings_from()
@@ -62,7 +61,7 @@ def sweep_for(settings: Settings, order: SweepOrder, task: str, device: str, *, 
     if _nobody_known(done):
         names = Listed(done["unknown"])
         fail(NotFound(f"Not found: {names}.", advice="Check the name.", key="no_such_contact", names=names))
-    raise typer.Exit(BY_STATUS[done["status"]])
+    raise typer.Exit(BY_STATUS[Status(done["status"])])
 
 
 def _words(contacts: list[str], tags: list[str], unread: bool, app: str | None) -> str:
@@ -100,12 +99,11 @@ async def _sweep(settings: Settings, order: SweepOrder, task: str, device: str, 
     from bot.channels.cli.terminal.ask import TerminalHuman
     from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line
     from scheduler.runs.human import StoredHuman
-    from storage.history import History
 
     said = texts(settings.lang)
     console = Console(stderr=as_json)
     async with open_core(settings) as core:
-        store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name, History(core.db).number_of)
+        store = LiveRuns(core.runs(attempt=1), console, said, core.attached.name, core.db)
         human = StoredHuman(core.db, hold_seconds=0, attempt=1) if as_json else TerminalHuman(core.db, console, said)
 
         async def looks(row: RunRow) -> None:

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agent_core.lru import keep_newest
-from bot.channels.chat.cards import question_title, state_of
 from bot.channels.chat.digest import alert_card
+from bot.channels.chat.questions import question_title
+from bot.channels.chat.run_cards import state_of
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.live import ended

@@ -7,10 +7,10 @@ from typing import TextIO
 
 from agent_core.session import TO_CUSTOMER, Answer, Question, Session
 from bot.channels.chat.answering import no_answer, read_answer, says_yes, to_confirm
-from bot.channels.chat.cards import question_card
+from bot.channels.chat.questions import question_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.console import Console
-from bot.channels.cli.terminal.lines import drop_typed, read_line
+from bot.channels.cli.terminal.input import drop_typed, read_line
 from bot.channels.cli.terminal.render import panel
 from bot.desk.views import QuestionView
 from scheduler.runs.human import given_answer, store_question

@@ -5,12 +5,15 @@ Ruff's banned-api rule (TID251 in pyproject.toml) forbids other ways.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import rich.console
 import rich.text
+from rich.cells import cell_len, chop_cells
 from rich.console import ConsoleOptions, Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.containers import Lines
 from rich.segment import Segment
@@ -19,7 +22,7 @@ from rich.style import Style
 
 from bot.app.escapes import escaped, to_json
 from bot.channels.cli.terminal.greeting import withdraw
-from bot.channels.cli.terminal.wrapping import breaks, indent
+from bot.channels.cli.terminal.texts import whole_commands
 
 
 class Text(rich.text.Text):
@@ -42,7 +45,7 @@ class Text(rich.text.Text):
         tab_size: int = 8,
         no_wrap: bool | None = None,
     ) -> Lines:
-        """Break lines as ``wrapping`` says; text over the whole width that can be copied stays in one piece.
+        """Break lines as ``breaks`` says; text over the whole width that can be copied stays in one piece.
 
         An entry of a list goes on in the column of its text.
         """
@@ -163,3 +166,63 @@ def print_data(data: bytes) -> None:
         data = escaped(data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")).encode()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+# Where lines are broken: at word boundaries, Chinese between its characters -------------------------------------------
+
+_OPENS = "（「『“‘《【〈"  # the next character stays with it
+_ENDS = "，。；：！？、）」』”’》】〉…—"  # stays with the character before
+_CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
+
+
+@cache
+def _atoms() -> re.Pattern[str]:
+    """Match the units that are never broken: a command, a Latin word, a Chinese character, each with its marks and
+    spaces.
+    """
+    word = rf"[^\s{_OPENS}{_ENDS}{_CJK}][^\s{_OPENS}{_CJK}”’…—]*"
+    marks = rf"(?:[{_ENDS}]|[,.;:!?)](?![A-Za-z0-9_]))*"  # but not the point of .env
+    return re.compile(rf"\s*[{_OPENS}]*(?:{whole_commands()}|{word}|[{_CJK}]|[{_ENDS}])?{marks}\s*")
+
+
+# An indented line begins its text behind the mark of an entry: a number, [1] or a sign. At the left edge only a sign is
+# one, because a sentence may begin with a number.
+_INDENT = re.compile(r" +(?:(?:\d+\.?|\[\d+\]|[→•–!✓✗-]) +)?|[•–✓✗] +")
+
+
+def indent(line: str, width: int) -> int:
+    """Return the column at which the text of a line begins, and goes on after a break; 0 if there is no room."""
+    found = _INDENT.match(line)
+    column = cell_len(found[0]) if found else 0
+    return column if column * 2 < width else 0
+
+
+def breaks(line: str, width: int, *, whole: bool, fold: bool = True, indented: int = 0) -> list[int]:
+    """Return the positions at which ``line`` is broken into pieces of at most ``width`` columns.
+
+    indented: the columns that are left free in front of all pieces but the first.
+    A longer command or word stays in one piece if ``whole``, because a terminal breaks it so that it can be copied;
+    else it is broken at spaces, and if it has none, anywhere if ``fold``.
+    """
+    places: list[int] = []
+    column = 0
+    for start, atom in _split(line, width - indented, whole=whole, fold=fold):
+        if column > indented * bool(places) and column + cell_len(atom.rstrip()) > width:
+            places.append(start)
+            column = indented
+        column += cell_len(atom)
+    return places
+
+
+def _split(line: str, width: int, *, whole: bool, fold: bool) -> Iterator[tuple[int, str]]:
+    """Yield the atoms of a line, each with its position."""
+    for found in _atoms().finditer(line):
+        atom, place = found[0], found.start()
+        if whole or cell_len(atom.rstrip()) <= width:
+            parts = [atom] if atom else []
+        else:
+            words = re.findall(r"\s*\S+\s*|\s+", atom)
+            parts = [part for word in words for part in (chop_cells(word, width) if fold else [word])]
+        for part in parts:
+            yield place, part
+            place += len(part)

@@ -1,13 +1,17 @@
-"""Shows a run in a terminal as it happens: one line per step."""
+"""Shows a run in a terminal as it happens: one line per step, and how long a model has not answered yet."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
+from agent_core.model.base import Completion, Message, Model, ModelWrapper, OnThinking
 from agent_core.model.usage import money
 from agent_core.ports import Event, RunStore
 from agent_core.session import KeptNote, Question, ReplyRecord, Session, Status, StepRecord
-from bot.channels.chat.cards import (
+from bot.app.settings.layers import Settings
+from bot.channels.chat.run_cards import (
     describe_action,
     error_lines,
     model_said,
@@ -18,13 +22,17 @@ from bot.channels.chat.cards import (
     unanswered_words,
 )
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.render import before
+from bot.channels.cli.terminal.texts import typed
 from bot.desk.views import RunStatus
 from bot.tools.replay.timings import timings_of
 from storage.engine import Database
 from storage.events import Events
+from storage.history import History
+
+FIRST_SECONDS = 5.0  # most models answer sooner
+EVERY_SECONDS = 10.0
 
 
 class LiveRuns:
@@ -36,12 +44,12 @@ class LiveRuns:
         console: Console,
         texts: Texts,
         name: Callable[[str], Awaitable[str]],
-        number: Callable[[str], Awaitable[int]],
+        db: Database,
     ) -> None:
-        """name: gives a phone's name for its serial. number: gives a run's number for its id."""
+        """name: gives a phone's name for its serial."""
         self._store = store
         self._name = name
-        self._number = number
+        self._history = History(db)
         self._console = console
         self._texts = texts
         self._replies: list[ReplyRecord] = []
@@ -75,7 +83,7 @@ class LiveRuns:
         """Show that a run, or a sweep's look, begins."""
         self._line(f"▶ {task}", "bold")
         label = before(self._texts.get("card.phone"), self._texts)
-        self._line(f"  {label}{await self._name(serial)} · #{await self._number(run_id)}", "dim")
+        self._line(f"  {label}{await self._name(serial)} · #{await self._history.number_of(run_id)}", "dim")
 
     def _step(self, step: StepRecord) -> None:
         seconds = step.timings.get("step", 0.0)
@@ -182,3 +190,65 @@ def timings_line(session: Session, words: Texts) -> Text:
     rest = whole - sum(told.values())  # the rules, and the time between the phases
     line = words.get("timings.short", steps=timings.steps, seconds=whole, mean=mean, rest=rest, **told)
     return Text(f"    {line}", style="dim")
+
+
+# While a model has not answered ---------------------------------------------------------------------------------------
+
+
+class WaitedFor(ModelWrapper):
+    """A model whose calls are reported while they last.
+
+    say: gets the seconds after ``first`` seconds, then every ``every`` seconds. Thinking is a sign of life: after it
+        they are counted from 0.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        say: Callable[[int], object],
+        *,
+        first: float = FIRST_SECONDS,
+        every: float = EVERY_SECONDS,
+    ) -> None:
+        super().__init__(model)
+        self._say = say
+        self._first, self._every = first, every
+        self._since = 0.0
+
+    async def complete(self, messages: Sequence[Message], *, on_thinking: OnThinking | None = None) -> Completion:
+        async def heard(text: str) -> None:
+            self._since = asyncio.get_running_loop().time()
+            if on_thinking is not None:
+                await on_thinking(text)
+
+        async with self._told():
+            return await super().complete(messages, on_thinking=heard)
+
+    async def ask(self, messages: Sequence[Message]) -> Completion:
+        async with self._told():
+            return await super().ask(messages)
+
+    @asynccontextmanager
+    async def _told(self) -> AsyncIterator[None]:
+        self._since = asyncio.get_running_loop().time()
+        telling = asyncio.create_task(self._tell(), name="model-waited-for")
+        try:
+            yield
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+    async def _tell(self) -> None:
+        clock = asyncio.get_running_loop().time
+        due = self._since + self._first
+        while True:
+            await asyncio.sleep(due - clock())
+            if (silent := clock() - self._since) >= self._first:
+                self._say(round(silent))
+            due = max(due, self._since) + self._every
+
+
+def waiting_line(seconds: int, settings: Settings, words: Texts) -> Text:
+    """Say what happens if it lasts longer: another try, or the next model."""
+    key = "card.waiting_next" if settings.model.fallbacks else "card.waiting_again"
+    return Text(f"     {words.get(key, seconds=seconds, most=settings.model.timeout_seconds)}", style="dim")

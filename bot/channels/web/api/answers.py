@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bot.channels.web.api.models import Line, Paged, Shown, Wish
-from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.channels.web.api.operations import ApiCall, JpegPicture, Line, Operations, Paged, Shown, Wish
 from bot.channels.web.api.runs import ApiAnswered
 from bot.desk.actors import NotFound, Role
 from bot.desk.views import AnswersAsked

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent_core.actions.types import Back, DoubleTap, Home, LongPress, PressKey, Swipe, Tap, Type
-from bot.channels.web.api.models import Shown, Wish
-from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations, Shown, Wish
 from bot.desk.actors import Role
 
 operations = Operations("devices")

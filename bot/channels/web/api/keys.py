@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bot.channels.web.api.models import Line, Lines, Shown, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Line, Lines, Operations, Shown, Wish
 from bot.desk.actors import Role
 
 operations = Operations("keys")

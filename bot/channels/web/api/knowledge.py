@@ -9,8 +9,7 @@ from pydantic import AliasPath, Base64Bytes, Field
 
 from bot.channels.chat.kb_cards import import_card
 from bot.channels.chat.texts import texts
-from bot.channels.web.api.models import Line, Lines, Shown, Text, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Line, Lines, Operations, Shown, Text, Wish
 from bot.desk.actors import Role
 from bot.desk.knowledge_views import EntryText, ImportView, KnowledgeFile
 

@@ -1,4 +1,4 @@
-"""What an operation of the API is, and how a function becomes one.
+"""What an operation of the API is, how a function becomes one, and the bases of what it takes and answers.
 
 The signature says all: a parameter that stands in the path is taken from it, ``query`` and ``body`` are pydantic models
 that the request is checked against, and the return type is what is answered.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from bot.channels.web.app import API
 from bot.desk.actors import Actor, Role
@@ -143,3 +143,49 @@ class Operations:
             return function
 
         return added
+
+
+# What the models of the subjects have in common -----------------------------------------------------------------------
+
+# Times are ISO 8601 with their offset. An empty text stands for *none*.
+MOST_LISTED = 100
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("The character U+0000 is not allowed.")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_no_nul), Field(max_length=10_000)]
+Line = Annotated[str, AfterValidator(_no_nul), Field(max_length=500)]
+Lines = Annotated[list[Line], Field(max_length=100)]
+ClockTime = Annotated[str, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$", examples=["09:00"])]
+
+
+class Wish(BaseModel):
+    """Base of what a client sends: a field that nobody knows is an error, never ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Shown(BaseModel):
+    """Base of what is answered: read from a view of the desk by its names."""
+
+    model_config = ConfigDict(from_attributes=True, serialize_by_alias=False)
+
+    @classmethod
+    def of(cls, view: object) -> Self:
+        return cls.model_validate(view)
+
+
+class Paged(Wish):
+    """A page of a list."""
+
+    cursor: Annotated[str, Field(pattern=r"^([0-9]{1,15})?$", description="`next` of the page before.")] = ""
+    limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 20
+
+    @property
+    def before(self) -> int | None:
+        """The number that the page ends before; None for the first page."""
+        return int(self.cursor) if self.cursor else None

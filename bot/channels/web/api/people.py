@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasPath, Field
 
-from bot.channels.web.api.models import Lines, Paged, Shown, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Lines, Operations, Paged, Shown, Wish
 from bot.desk.actors import Role
 
 operations = Operations("people")

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import AliasPath, Field
 
 from agent_core.texts import NameIn
-from bot.channels.chat.cards import answer_label
+from bot.channels.chat.questions import answer_label
 from bot.channels.chat.texts import texts
-from bot.channels.web.api.models import Line, Shown, Text, Wish
-from bot.channels.web.api.operations import ApiCall, JpegPicture, Operations
+from bot.channels.web.api.operations import ApiCall, JpegPicture, Line, Operations, Shown, Text, Wish
 from bot.desk.actors import BadRequest, Conflict, NotFound, Role
 from bot.desk.questions import no_question
 from bot.desk.views import QuestionView

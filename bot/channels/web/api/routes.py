@@ -30,14 +30,13 @@ from bot.channels.web.api import (
     sweeps,
     webhooks,
 )
+from bot.channels.web.api.events import HEARTBEAT_SECONDS, EventStreams
 from bot.channels.web.api.openapi import document
 from bot.channels.web.api.operations import LONGEST_KEY, ApiCall, JpegPicture, Operation, Stream
-from bot.channels.web.api.stream import HEARTBEAT_SECONDS, EventStreams
 from bot.channels.web.app import API as API_PATH
 from bot.channels.web.app import MAX_BODY
 from bot.channels.web.callers import caller_of, refusal_of_page
-from bot.channels.web.keys import CHALLENGE
-from bot.channels.web.problems import problem, problem_of, problem_of_input
+from bot.channels.web.problems import CHALLENGE, problem, problem_of, problem_of_input
 from bot.desk.actors import Actor
 from bot.desk.context import API, CONSOLE
 from bot.desk.desk import Desk
@@ -47,7 +46,6 @@ from storage.people import Audit
 
 log = structlog.get_logger(__name__)
 
-DOCUMENT = "/openapi.json"
 OPERATIONS: tuple[Operation, ...] = tuple(
     operation
     for subject in (
@@ -89,7 +87,7 @@ def add_api(
         raise web.HTTPNotFound
 
     known = _Known(desk, db, names)
-    app.router.add_get(DOCUMENT, known.only(describe))
+    app.router.add_get("/openapi.json", known.only(describe))
     for operation in OPERATIONS:
         answer = _answering(operation, desk, streams)
         app.router.add_route(operation.verb, operation.path, known.only(answer, body=operation.body))

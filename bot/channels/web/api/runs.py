@@ -9,8 +9,7 @@ from pydantic import AliasPath, Field
 
 from agent_core.loop.tasks import TaskRules, check_task
 from bot.channels.web.api.devices import ApiDevice
-from bot.channels.web.api.models import Line, Lines, Paged, Shown, Text, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Line, Lines, Operations, Paged, Shown, Text, Wish
 from bot.channels.web.api.questions import ApiQuestion
 from bot.desk.actors import Conflict, Role
 from bot.desk.history_views import HistoryAsked
@@ -182,8 +181,7 @@ async def get_status(call: ApiCall) -> ApiStatus:
 async def list_runs(call: ApiCall, query: ApiRunsQuery) -> ApiRunPage:
     """List runs, the newest first."""
     asked = HistoryAsked(query.words, query.contact, query.status, query.since, query.until)
-    before = int(query.cursor) if query.cursor else None
-    page = await call.desk.history.runs(call.actor, asked, before=before, limit=query.limit)
+    page = await call.desk.history.runs(call.actor, asked, before=query.before, limit=query.limit)
     items = [ApiPastRun.of(run) for run in page.runs]
     return ApiRunPage(items=items, total=page.total, next=str(items[-1].number) if page.older and items else "")
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agent_core.loop.tasks import TaskRules
-from bot.channels.web.api.models import ClockTime, Line, Lines, Shown, Text, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, ClockTime, Line, Lines, Operations, Shown, Text, Wish
 from bot.channels.web.api.runs import ApiRun
 from bot.desk.actors import Role
 from bot.desk.schedules_views import MOST_MINUTES, WEEK, RegularTimes, ScheduleWish

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from pydantic import AliasPath, Field
 
-from bot.channels.web.api.models import Shown, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Operations, Shown, Wish
 
 operations = Operations("statistics")
 

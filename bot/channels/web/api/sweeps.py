@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bot.channels.web.api.models import ClockTime, Line, Lines, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, ClockTime, Line, Lines, Operations, Wish
 from bot.channels.web.api.schedules import ApiSchedule, ApiSchedules, ApiTimes, Days, Minutes
 from bot.desk.actors import Role
 from bot.desk.schedules_views import RegularChange, ScheduleWish, SweepChange, SweepWhom

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from bot.channels.web.api.models import Line, Lines, Paged, Shown, Wish
-from bot.channels.web.api.operations import ApiCall, Operations
+from bot.channels.web.api.operations import ApiCall, Line, Lines, Operations, Paged, Shown, Wish
 from bot.desk.actors import NotFound, Role
 
 operations = Operations("webhooks")
@@ -153,7 +152,7 @@ async def list_deliveries(call: ApiCall, webhook_id: str, query: ApiDeliveriesQu
         call.actor,
         _number(webhook_id),
         state=query.state,
-        before=int(query.cursor) if query.cursor else None,
+        before=query.before,
         limit=query.limit,
     )
     older = str(views[-1].id) if len(views) == query.limit else ""

@@ -22,15 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.app.request_body import body_of
 from bot.app.server_names import CONSOLE as PATH
 from bot.app.server_names import ServerNames
-from bot.channels.chat import helping
-from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
+from bot.channels.chat import manual
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.feed import Feed
 from bot.channels.chat.texts import texts
-from bot.channels.chat.turn import Outgoing
-from bot.channels.web.api.stream import HEARTBEAT_SECONDS, EventStreams
+from bot.channels.chat.turn import Incoming, Outgoing, Person, Said
+from bot.channels.web.api.events import EventStreams
 from bot.channels.web.callers import forged, refusal_of_page, secret_of
-from bot.channels.web.console.chat_cards import StoredCard, type_of
-from bot.channels.web.console.chat_outlet import ConsoleOutlet, mark_of
+from bot.channels.web.console.chat_outlet import ConsoleOutlet, StoredCard, mark_of, type_of
 from bot.channels.web.console.texts import console_texts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.channels.web.problems import problem, problem_of_input
@@ -78,7 +77,7 @@ class PageMessage:
 class ConsoleChat:
     """The channel of the console. Each person has one chat, which nobody else sees."""
 
-    def __init__(self, desk: Desk, names: ServerNames, *, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, desk: Desk, names: ServerNames, *, heartbeat: float) -> None:
         self._desk = desk
         self._names = names
         self._outlet = ConsoleOutlet(desk)
@@ -263,6 +262,6 @@ def _key_of(request: web.Request, actor: Actor) -> str:
 async def show_chat(visit: Visit) -> Shown:
     return {
         "messages": await visit.request.app[KEY].messages(visit.actor),
-        "commands": helping.listed(visit.actor.role, visit.words.lang, plans=visit.desk.plans.ready),
+        "commands": manual.listed(visit.actor.role, visit.words.lang, plans=visit.desk.plans.ready),
         "most": MOST_TEXT,
     }

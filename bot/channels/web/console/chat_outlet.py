@@ -1,24 +1,28 @@
-"""Shows cards in the console's chats: they are stored, and open pages are told that there is something new."""
+"""Shows cards in the console's chats: they are stored, and open pages are told that there is something new.
+
+A card is stored as plain JSON, with its files beside it, so that a list stays small.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import zlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
+from pydantic import BaseModel, ConfigDict
 
 from agent_core.lru import keep_newest
-from bot.channels.chat.cards import Card, Line, ReplayOrder
+from bot.channels.chat.cards import Button, Card, Line, ReplayOrder
 from bot.channels.chat.history import media_card
-from bot.channels.chat.outlet import LiveCard
-from bot.channels.chat.refs import Refs
+from bot.channels.chat.outlet import LiveCard, Refs
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
-from bot.channels.web.console.chat_cards import StoredCard, encoded
 from bot.desk.actors import ChatRef, MessageRef
 from bot.desk.context import CONSOLE
 from bot.desk.desk import Desk
@@ -214,3 +218,77 @@ class ConsoleOutlet:
 def mark_of(picture: bytes) -> int:
     """Return a number that differs for another picture, so that a page loads it anew."""
     return zlib.crc32(picture)
+
+
+# Cards in the store ---------------------------------------------------------------------------------------------------
+
+
+class StoredFile(BaseModel):
+    """A file of a message, without its bytes. ``kind``: picture, or document to download. ``name``: of a document."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    name: str = ""
+
+
+class StoredCard(BaseModel):
+    """A card without its files and its secrets: the text of a secret line is "".
+
+    live: the card of a run that is under way, which is drawn anew whenever somebody looks.
+    hint: what an empty input for its answer shows, if the person's own words are asked for.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    lines: tuple[Line, ...] = ()
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    question: str = ""
+    live: bool = False
+    hint: str = ""
+
+    @classmethod
+    def of(cls, card: Card, *, live: bool = False, hint: str = "") -> StoredCard:
+        """Return a card as it is stored."""
+        files = tuple(file for file, _ in _files_of(card))
+        return cls(
+            title=card.title,
+            lines=tuple(replace(line, text="") if line.kind == "secret" else line for line in card.lines),
+            buttons=card.buttons,
+            files=files,
+            question=card.question,
+            live=live,
+            hint=hint,
+        )
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions of the buttons."""
+        return tuple(button.action for row in self.buttons for button in row)
+
+    def stored(self) -> Mapping[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _files_of(card: Card) -> list[tuple[StoredFile, bytes]]:
+    """Return the files of a card with their bytes, in the order in which they are shown."""
+    pictures = [*card.album, *([card.picture] if card.picture else [])]
+    if card.animation is not None:
+        pictures.append(card.animation.data)
+    files = [(StoredFile(kind="picture"), picture) for picture in pictures]
+    if card.document is not None:
+        files.append((StoredFile(kind="document", name=card.document.name), card.document.data))
+    return files
+
+
+def encoded(card: Card) -> Sequence[str]:
+    """Return the files of a card as they are stored."""
+    return [base64.b64encode(data).decode() for _, data in _files_of(card)]
+
+
+def type_of(data: bytes) -> str:
+    """Return the content type of a picture, by its first bytes: nothing else is shown as one."""
+    kinds = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG": "image/png", b"GIF8": "image/gif"}
+    return next((kind for begin, kind in kinds.items() if data.startswith(begin)), "application/octet-stream")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.channels.chat.cards import Button
-from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Incoming, Person, Said
 from bot.desk.actors import Actor, ChatRef, MessageRef, Role
 from bot.desk.people import new_code
 from storage.people import People

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from bot.channels.chat.conversation import Attached, Conversation, Incoming, Outgoing, Person, Said
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Attached, Incoming, Outgoing, Person, Said
 from bot.channels.telegram import render
 from bot.desk.actors import Actor, BadRequest, ChatRef, MessageRef
 from tests.support.talker import shown

@@ -10,7 +10,7 @@ import pytest
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.session import ReplyRecord, Session, Status
 from bot.channels.chat.answers import AnswersCommand, read_asking
-from bot.channels.chat.cards import run_card
+from bot.channels.chat.run_cards import run_card
 from bot.channels.chat.texts import texts
 from bot.desk.actors import MessageRef, Role
 from bot.desk.desk import Desk
@@ -106,6 +106,7 @@ async def test_the_pages_keep_what_was_asked_for(shop: Shop, owner: Member) -> N
     older = owner.action("更早的")
     assert len(older.encode()) <= 64
     assert "共 12 条" in await owner.tap(older, subject=f"/answers {long}")
+    assert "共 12 条" in await owner.tap(older, subject=f"问答记录：{long}")
     assert "请再发一次 /answers" in await owner.tap(older)
 
 

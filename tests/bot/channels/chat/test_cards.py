@@ -23,18 +23,11 @@ from agent_core.session import (
     StepVerdict,
 )
 from agent_core.texts import rule_words
-from bot.channels.chat.cards import (
-    SOMEWHAT_ALIKE,
-    VERY_ALIKE,
-    Card,
-    Line,
-    describe_action,
-    devices_card,
-    question_card,
-    ruled,
-    run_card,
-    status_card,
-)
+from bot.channels.chat.cards import Card, Line
+from bot.channels.chat.devices import devices_card
+from bot.channels.chat.questions import SOMEWHAT_ALIKE, VERY_ALIKE, question_card
+from bot.channels.chat.run_cards import describe_action, ruled, run_card
+from bot.channels.chat.runs import status_card
 from bot.channels.chat.sweeps import card_of
 from bot.channels.chat.texts import LANGUAGES, Lang, Texts, texts
 from bot.channels.telegram import render

@@ -8,9 +8,9 @@ import pytest
 
 from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
-from bot.channels.chat.cards import question_card
-from bot.channels.chat.conversation import Incoming
+from bot.channels.chat.questions import question_card
 from bot.channels.chat.texts import texts
+from bot.channels.chat.turn import Incoming
 from bot.desk.actors import MessageRef, Role
 from bot.desk.views import RunStatus
 from tests.support.stage import Stage

@@ -20,7 +20,8 @@ from bot.app.core import Core, open_core
 from bot.app.phones import OwnPhones
 from bot.app.settings.loading import load
 from bot.channels.chat.cards import Card
-from bot.channels.chat.conversation import Conversation, Incoming, Outgoing, Person
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Incoming, Outgoing, Person
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk

@@ -9,7 +9,8 @@ import pytest
 from agent_core.devices.base import DeviceEntry
 from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk
 from bot.desk.limits import NOTED_OF_ONE, WRONG_OF_ONE

@@ -11,11 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from agent_core.session import Choice, Question, QuestionKind
-from bot.channels.chat import cards
-from bot.channels.chat.conversation import Conversation, Outgoing
+from bot.channels.chat import questions
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.kb import LONG_IMPORT
 from bot.channels.chat.kb_cards import import_card
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat.turn import Outgoing
 from bot.channels.telegram import render
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk
@@ -284,9 +285,9 @@ class TestPending:
 
     async def test_the_card_of_a_question_says_where_the_answer_is_kept(self, desk: KnowledgeShop) -> None:
         view = _question("我们下周到货", ("skip", "跳过"))
-        card = cards.question_card(view, texts("zh"))
+        card = questions.question_card(view, texts("zh"))
         assert card.lines[-1].text == "送达客户以后，这个回答会成为待审条目：/kb 待审"
-        skipped = cards.question_card(replace(view, answer="skip"), texts("zh"))
+        skipped = questions.question_card(replace(view, answer="skip"), texts("zh"))
         assert "pending" not in skipped.lines[-1].text
 
 

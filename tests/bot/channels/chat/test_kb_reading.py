@@ -30,8 +30,8 @@ def test_verbs(written: str, verb: str, rest: str) -> None:
 
 @pytest.mark.parametrize("written", ["a1b2 答案：好", "#a1b2 答案：好", "# a1b2\n答案：好"])
 def test_ids(written: str) -> None:
-    assert read_id(written) == ("a1b2", "答案：好")
-    assert read_id(" ") == ("", "")
+    assert read_id(written) == "a1b2"
+    assert read_id(" ") == ""
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from bot.app.core import Core, open_core
 from bot.app.learning import CoreLearning
 from bot.app.settings.loading import load
 from bot.channels.chat.cards import Card
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.learning import LearnCommand, asked
-from bot.channels.chat.turn import Said
+from bot.channels.chat.turn import Incoming, Person, Said
 from bot.desk.actors import ChatRef, Role
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk

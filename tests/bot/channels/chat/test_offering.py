@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_core.session import QuestionKind
-from bot.channels.chat.conversation import Incoming
+from bot.channels.chat.turn import Incoming
 from bot.desk.actors import Role
 from storage.people import Audit
 from tests.support.stage import Stage

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bot.channels.chat import commands
-from bot.channels.chat.conversation import Conversation, Incoming, Person, Said
+from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.people import Inviting, PeopleCommand, read_asking, read_invite
 from bot.channels.chat.texts import texts
+from bot.channels.chat.turn import Incoming, Person, Said
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
 from bot.desk.limits import RequestLimit

@@ -13,9 +13,10 @@ from agent_core.loop.questions import no_sure_answer
 from agent_core.ports import AnswerEvent, Event, Record, ReplyState
 from agent_core.reply.choosing import decide
 from agent_core.session import GateState, Planned, Question, Session
-from bot.channels.chat.cards import question_card
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.questions import question_card
 from bot.channels.chat.texts import texts
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import MessageRef, Role
 from bot.desk.desk import Desk
 from bot.desk.views import QuestionView

@@ -12,10 +12,10 @@ from agent_core.perception.page_report import ReadPage, report
 from agent_core.perception.readings import Bubble, BubbleKind, ChatScreen, Doubt, DoubtKind, SendState, Side, Source
 from agent_core.texts import Lang
 from bot.channels.chat.cards import Card, screen_action
-from bot.channels.chat.conversation import Conversation, Incoming, Person
-from bot.channels.chat.page_reading import page_lines
-from bot.channels.chat.screen import Wish, read_screen
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.screen import Wish, page_lines, read_screen
 from bot.channels.chat.texts import texts
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import ChatRef, Role
 from tests.support.stage import NOW, Stage
 

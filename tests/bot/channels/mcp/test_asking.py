@@ -24,7 +24,7 @@ from bot.channels.mcp.asking import (
     read_reply,
     who_may,
 )
-from bot.channels.mcp.client import Asks, Client, Elicited, form_of, words_of
+from bot.channels.mcp.client import Asks, Client, form_of, words_of
 from bot.desk.actors import BadRequest
 from scheduler.jobs.deadlines import AT_DEADLINE
 from storage.engine import Database
@@ -83,8 +83,8 @@ def test_a_reply_that_looks_like_a_command_goes_to_the_customer_once_it_is_confi
 async def test_a_form_with_what_looks_like_a_command_is_asked_about(second: str, answer: str | None) -> None:
     said = ["停止", second]
 
-    async def elicit(message: str, form: dict[str, Any]) -> Elicited:
-        return Elicited(said.pop(0))
+    async def elicit(message: str, form: dict[str, Any]) -> str:
+        return said.pop(0)
 
     async def say_nothing(progress: float, total: float, message: str) -> None:
         return None

@@ -17,10 +17,9 @@ from pydantic import SecretStr
 
 from agent_core.session import Question, QuestionKind, Session
 from bot.app.settings.sections import HelperSettings
-from bot.channels.mcp import asking
-from bot.channels.mcp import pictures as seeing
+from bot.channels.mcp import asking, story
 from bot.channels.mcp.arguments import MAX_TEXT
-from bot.channels.mcp.pictures import reply_of
+from bot.channels.mcp.asking import reply_of
 from storage.leases import Leases
 from storage.people import Audit
 from storage.questions import Questions
@@ -440,7 +439,7 @@ async def test_steps_screens_and_captions_as_they_were_asked_for(world: World, m
             return replies.pop(0)
         return Hang(headers_too=True) if sum(one for one, _ in order) == 1 else Whole("The settings.")
 
-    monkeypatch.setattr(seeing, "CAPTION_SECONDS", 0.7)  # for the one that never comes
+    monkeypatch.setattr(story, "CAPTION_SECONDS", 0.7)  # for the one that never comes
     order: list[tuple[bool, float]] = []
     replies: list[Any] = [OPEN, HOME, DONE]
     world.says(*[captioned] * 6)

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from telegram import Bot
 from telegram.error import BadRequest, Forbidden, RetryAfter
 
-from bot.channels.telegram.drafts import MARK, Drafts, draft_id, draft_text
 from bot.channels.telegram.options import TelegramOptions
+from bot.channels.telegram.outlet import MARK, Drafts, draft_id, draft_text
 from bot.channels.telegram.render import units
 from bot.desk.actors import ChatRef
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message

@@ -8,7 +8,8 @@ import json
 import sqlalchemy as sa
 from PIL import Image
 
-from bot.channels.telegram.outgoing import OutgoingMessage, OutgoingReplay
+from bot.channels.chat.cards import ReplayOrder
+from bot.channels.telegram.outgoing import OutgoingMessage
 from bot.desk.actors import Role
 from storage.messages import OutboxTable
 from storage.tables import outbox
@@ -95,7 +96,7 @@ async def test_a_group_that_takes_no_pictures_gets_words(tg_shop: Shop) -> None:
 async def test_a_film_that_cannot_be_made_holds_nothing_up(tg_shop: Shop) -> None:
     viewer = await tg_shop.person(11, Role.VIEWER)
     await viewer.send("/start")
-    order = OutgoingMessage(text="t", caption="t", film=OutgoingReplay(run_id="of another database"))
+    order = OutgoingMessage(text="t", caption="t", film=ReplayOrder(run_id="of another database"))
     await OutboxTable(tg_shop.db).put("11", order.payload())
     async with tg_shop.adapter():
         await viewer.sees(lambda chat: chat.saying("回放没有做成")[0])
@@ -105,6 +106,6 @@ async def test_a_film_that_cannot_be_made_holds_nothing_up(tg_shop: Shop) -> Non
 
 def test_an_order_survives_the_store() -> None:
     outgoing = OutgoingMessage(
-        text="t", caption="c", film=OutgoingReplay(run_id="r", kind="album", lang="en"), album=[b"a", b"b"]
+        text="t", caption="c", film=ReplayOrder(run_id="r", kind="album", lang="en"), album=[b"a", b"b"]
     )
     assert OutgoingMessage.model_validate(outgoing.payload()) == outgoing

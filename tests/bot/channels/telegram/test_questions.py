@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from agent_core.session import QuestionKind
-from bot.channels.chat.cards import question_card
+from bot.channels.chat.questions import question_card
 from bot.channels.chat.texts import texts
 from bot.channels.telegram import render
 from bot.desk.actors import Role

@@ -7,10 +7,8 @@ from functools import cache
 from typing import Any
 
 from agent_core.texts import Lang, filled, load_texts
-from bot.channels.chat.texts import Texts
+from bot.channels.chat.texts import COMMAND, Texts
 
-# A path such as /run/desk.log is no command of the chat.
-_COMMAND = re.compile(r"(?<![\w/.:@])/([a-z]+)(?![a-zA-Z0-9_/-]|\.\w)")
 _PAGES = {  # where the console shows what a command of the chat shows
     "answers": "answers",
     "ask": "questions",
@@ -42,7 +40,7 @@ class ConsoleTexts(Texts):
         return self._own.get(key, default)
 
     def typed(self, text: str) -> str:
-        return super().typed(_COMMAND.sub(self._page, text))
+        return super().typed(re.sub(COMMAND, self._page, text))
 
     def _page(self, found: re.Match[str]) -> str:
         page = _PAGES.get(found[1])

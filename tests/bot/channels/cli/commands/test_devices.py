@@ -13,7 +13,7 @@ from PIL import Image
 from agent_core.devices.adb import pairing
 from agent_core.devices.adb.pairing import PairingOffer
 from agent_core.devices.adb.parse import CONNECT
-from bot.channels.chat.qr import qr_lines
+from bot.channels.chat.devices import qr_lines
 from bot.channels.cli.commands.common import Exit
 from simulator.phone.hdc.host import HdcTarget, serve_hdc, write_program
 from simulator.phone.phone import VirtualPhone

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
-from bot.channels.web.keys import actor_of_key
+from bot.desk.keys import actor_of_key
 from storage.engine import Database
 from storage.hosts import Phones
 from storage.people import Audit

@@ -27,7 +27,6 @@ from bot.channels.cli.terminal.live import LiveRuns, outcome_line, timings_line
 from bot.channels.cli.terminal.texts import catalogue
 from bot.tools.demo.world import demo_world
 from scheduler.runs.human import StoredHuman
-from storage.history import History
 from tests.support.environment import without_settings
 
 TASK = "QQ回复联系人11"
@@ -185,7 +184,7 @@ async def test_a_run_is_told_in_one_language(lang: Lang, dry_run: bool) -> None:
             core,
             TASK,
             human=StoredHuman(core.db, hold_seconds=0, attempt=1),
-            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, History(core.db).number_of),
+            store=LiveRuns(core.runs(attempt=1), console, words, core.attached.name, core.db),
             dry_run=dry_run,
         )
         console.print(outcome_line(session, words))

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from agent_core.session import Question, QuestionKind
 from agent_core.texts import say
-from bot.channels.chat.cards import question_card
+from bot.channels.chat.questions import question_card
 from bot.channels.cli.main import app
 from bot.channels.cli.terminal.language import TerminalTexts
 from bot.desk.views import QuestionView

@@ -28,7 +28,7 @@ from bot.app import logs
 from bot.app.server import Server, server
 from bot.app.settings.loading import load
 from bot.app.settings.sections import WebSettings
-from bot.channels.chat.cards import question_card
+from bot.channels.chat.questions import question_card
 from bot.channels.chat.texts import Lang
 from bot.channels.cli.commands.common import log_to_file
 from bot.channels.cli.commands.serve import _answers_already, _runs_already, say_up

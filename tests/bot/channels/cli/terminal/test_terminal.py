@@ -41,14 +41,20 @@ from bot.channels.cli.commands import demo
 from bot.channels.cli.commands.common import BY_STATUS, Exit
 from bot.channels.cli.terminal.ask import TerminalHuman
 from bot.channels.cli.terminal.console import Console
-from bot.channels.cli.terminal.lines import drop_typed, read_line
-from bot.channels.cli.terminal.live import LiveRuns, learnt_line, left_open, outcome_line, timings_line
+from bot.channels.cli.terminal.input import drop_typed, read_line
+from bot.channels.cli.terminal.live import (
+    LiveRuns,
+    WaitedFor,
+    learnt_line,
+    left_open,
+    outcome_line,
+    timings_line,
+    waiting_line,
+)
 from bot.channels.cli.terminal.render import panel
-from bot.channels.cli.terminal.waiting import WaitedFor, waiting_line
 from scheduler.runs.executor import StoredRuns
 from storage.engine import Database
 from storage.events import Events
-from storage.history import History
 from storage.people import TERMINAL, Audit
 from storage.questions import Questions
 from storage.runs import NewRun, Runs
@@ -329,7 +335,7 @@ async def test_a_run_line_by_line(db: Database) -> None:
     async def name(serial: str) -> str:
         return {"a": "Counter"}[serial]
 
-    live = LiveRuns(stored, console, texts("en"), name, History(db).number_of)
+    live = LiveRuns(stored, console, texts("en"), name, db)
     done = Choice(value="done", label="I have done it")
     session.question = Question(id="q2", kind=QuestionKind.TAKE_OVER, text="", choices=[done])
     await live.save(session)

@@ -19,10 +19,9 @@ from bot.app.setup.texts import SetupTexts
 from bot.channels.chat.texts import LANGUAGES, Lang
 from bot.channels.chat.texts import Texts as ChatTexts
 from bot.channels.cli.commands.common import fail
-from bot.channels.cli.terminal.commands import typed
 from bot.channels.cli.terminal.console import Console, Text
 from bot.channels.cli.terminal.language import texts
-from bot.channels.cli.terminal.texts import catalogue
+from bot.channels.cli.terminal.texts import catalogue, typed
 
 
 def printed(text: str, width: int, *, terminal: bool = True, soft: bool = True) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_core.session import Choice, Question, QuestionKind, Session
-from bot.channels.chat import helping
+from bot.channels.chat import manual
 from bot.channels.chat.cards import Card, Document
 from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Outgoing
@@ -97,14 +97,14 @@ async def test_commands_answer_with_the_cards_of_telegram(shown: Shown) -> None:
     assert texts("en").get("status.title") in log
     await write(shown.browser, "帮助")
     log = await log_of(shown.browser)
-    for line in helping.lines(texts("en"), Role.OWNER, plans=shown.desk.plans.ready):
+    for line in manual.lines(texts("en"), Role.OWNER, plans=shown.desk.plans.ready):
         assert line.text in log
     await write(shown.browser, "/kb search 发票")
     await write(shown.browser, "/nothing")
     assert "/nothing" in await log_of(shown.browser)
     page = await shown.browser.page("/chat")
     offered = re.findall(r'data-command="/(\w+) "', page)
-    assert offered == [name for name, _ in helping.listed(Role.OWNER, "en", plans=shown.desk.plans.ready)]
+    assert offered == [name for name, _ in manual.listed(Role.OWNER, "en", plans=shown.desk.plans.ready)]
 
 
 async def test_what_lets_somebody_in_is_shown_for_a_while_and_stored_nowhere(shown: Shown) -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bot.app.server_names import CONSOLE
-from bot.channels.chat.conversation import Conversation, Incoming, Person
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.views import OWN_CHAT
 from storage.people import Audit, People

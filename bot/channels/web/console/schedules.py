@@ -1,4 +1,4 @@
-"""The pages about what begins by itself, schedules and watches, and about saved contacts."""
+"""The pages about what begins by itself: schedules, sweeps and watches."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.apps.profile import AppProfile, name_of, profile, profiles
+from agent_core.apps.profile import AppProfile, profile, profiles
 from agent_core.texts import Listed
-from bot.channels.chat.schedule_words import in_words, interval
-from bot.channels.chat.schedules import last_words
+from bot.channels.chat.schedules import in_words, interval, last_words
 from bot.channels.web.console.texts import ConsoleTexts
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role
@@ -17,7 +16,7 @@ from bot.desk.schedules_views import MOST_MINUTES, WEEK, RegularTimes, ScheduleV
 from bot.desk.week import WeekEntry
 from scheduler.sweeps.order import SweepOrder
 
-schedules, contacts = Pages("schedules"), Pages("contacts")
+schedules = Pages("schedules")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 HOURS = 24
 HOURS_OF_WORDS = 5  # as wide as a few words
@@ -65,10 +64,6 @@ def _times(view: ScheduleView, words: ConsoleTexts) -> str:
     return view.expression if said == view.means else said
 
 
-def _day(number: int, words: ConsoleTexts) -> str:
-    return words.get(f"digest.day_{WEEKDAYS[number - 1]}")
-
-
 @schedules.page("/schedules/sweeps", "sweeps.html")
 async def list_sweeps(visit: Visit) -> Shown:
     words, owns = visit.words, visit.may(Role.OWNER)
@@ -110,7 +105,7 @@ async def _form(visit: Visit, view: ScheduleView | None = None) -> Shown:
         "regular": regular,
         "usual": USUAL,
         "every": [(minutes, interval(minutes * 60, words)) for minutes in sorted(every)],
-        "days": [(number, _day(number, words)) for number in WEEK],
+        "days": [(number, words.get(f"digest.day_{WEEKDAYS[number - 1]}")) for number in WEEK],
         "written": visit.desk.schedules.written(view) if view is not None else "",
         "timezone": view.timezone if view is not None and view.elsewhere else "",
         "phones": (await visit.desk.status(visit.actor)).phones,
@@ -165,17 +160,3 @@ def _rhythm(entry: WeekEntry, words: ConsoleTexts) -> str:
     if entry.every is None:
         return words.own("week.times", count=entry.count)
     return interval(int(entry.every.total_seconds()), words)
-
-
-@contacts.page("/contacts", "contacts.html")
-async def list_contacts(visit: Visit) -> Shown:
-    text = visit.query("text")
-    found = await visit.desk.contacts.find(visit.actor, text=text)
-    serials = [contact.serial for contact in found]
-    return {
-        "contacts": found,
-        "app_name": lambda key: name_of(key, visit.words.lang),
-        "phones": dict(zip(serials, await visit.desk.phones.names(serials), strict=True)),
-        "text": text,
-        "owns": visit.may(Role.OWNER),
-    }

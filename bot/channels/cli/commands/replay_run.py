@@ -11,8 +11,9 @@ from rich.table import Table
 
 from agent_core.model.usage import money
 from agent_core.session import Session
-from bot.channels.chat.cards import describe_action, started_by, state_of
-from bot.channels.chat.history import media_lines, past_lines, shots_of, took_words
+from bot.channels.chat.cards import took_words
+from bot.channels.chat.history import media_lines, past_lines, shots_of
+from bot.channels.chat.run_cards import describe_action, started_by, state_of
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import fail, run_async

@@ -10,8 +10,9 @@ import pytest
 from agent_core.errors import DeviceOffline
 from agent_core.session import QuestionKind
 from bot.channels.chat import commands
-from bot.channels.chat.cards import ask_card, reminder_card, run_card
 from bot.channels.chat.commands import Command
+from bot.channels.chat.questions import ask_card, reminder_card
+from bot.channels.chat.run_cards import run_card
 from bot.channels.chat.texts import texts
 from bot.desk.views import RunStatus
 from tests.support.stage import NOW, Stage

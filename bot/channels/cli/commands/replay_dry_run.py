@@ -15,6 +15,7 @@ from agent_core.errors import ModelError
 from agent_core.model.profile import BY_NAME, profile_of_model
 from agent_core.texts import Listed
 from bot.app.settings.sections import EndpointSettings
+from bot.channels.chat.cards import cut
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import Exit, fail, settings_from
@@ -161,8 +162,7 @@ def _show(view: RecordingView, compared: Comparison, words: Texts) -> None:
 
 
 def _short(action: Action | None, words: Texts) -> str:
-    said = " ".join(action_of(action.model_dump() if action else None, words).split())
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+    return cut(action_of(action.model_dump() if action else None, words), LONGEST)
 
 
 def _ruled(one: ReplayedStep, words: Texts) -> str:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from agent_core.texts import load_texts
-from bot.channels.chat import commands, helping, manual
-from bot.channels.chat.conversation import Conversation, Incoming, Person
-from bot.channels.chat.helping import listed
+from bot.channels.chat import commands, manual
+from bot.channels.chat.conversation import Conversation
+from bot.channels.chat.manual import listed
 from bot.channels.chat.texts import LANGUAGES, Lang, texts
+from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import Actor, ChatRef, Role
 from bot.desk.desk import Desk
 from knowledge.embedded import EmbeddedKnowledge
@@ -106,7 +107,7 @@ async def test_no_example_is_refused_and_each_is_understood(shop: Shop, desk: De
 @pytest.mark.parametrize(("name", "role", "lang"), ALL)
 def test_the_list_and_the_menu_promise_no_more_than_the_role_may_do(name: str, role: Role, lang: Lang) -> None:
     words = texts(lang)
-    promised = {line.label: line.text for line in helping.lines(words, role, plans=True)}
+    promised = {line.label: line.text for line in manual.lines(words, role, plans=True)}
     menu = dict(listed(role, lang, plans=True))
     if name not in commands.usable(role, plans=True):
         assert f"/{name}" not in promised

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.channels.web.console.charts import HEIGHT, WIDTH, Chart, ChartDay, chart
+from bot.channels.web.console.statistics import HEIGHT, WIDTH, Chart, ChartDay, chart
 
 MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 
