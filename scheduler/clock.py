@@ -19,7 +19,7 @@ from apscheduler.triggers.date import DateTrigger
 
 from agent_core.errors import InputRejected
 from scheduler.jobs.periodic import Periodic
-from scheduler.sweeps.order import WATCH
+from scheduler.sweeps.order import WATCH_KIND
 from scheduler.times import ScheduleTimes, last_until, parse_schedule, times_between
 from scheduler.times.shop import quiet_of
 from storage.engine import Database
@@ -123,7 +123,7 @@ class Clock:
 
     async def _timed(self) -> list[ScheduleRow]:
         """Return all schedules except watches, which have no times."""
-        return [schedule for schedule in await self._schedules.all() if schedule.kind != WATCH]
+        return [schedule for schedule in await self._schedules.all() if schedule.kind != WATCH_KIND]
 
     def _went_back(self) -> bool:
         """Tell whether the time is before that of the last ``look``. True in a new process, which cannot know."""

@@ -31,8 +31,7 @@ from scheduler.runs.lease import HeldLease
 from scheduler.runs.queue import DbosQueue
 from scheduler.runs.worker import Worker
 from scheduler.sweeps.attempt import in_quiet_hours, sweep_attempt
-from scheduler.sweeps.order import BY_WATCH, QUIET_HOURS
-from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.sweeps.order import BY_WATCH, QUIET_HOURS, SWEEP_KIND
 from scheduler.watches.watcher import Watcher, WatchTimes, watches_of
 from storage.questions import Questions
 from storage.runs import PLAN_PART, RunRow, Runs
@@ -229,7 +228,7 @@ class AttemptExecutor:
         if device is None:
             return AttemptOutcome("put_back")
         try:
-            if row.options.get("kind") == SWEEP:
+            if row.options.get("kind") == SWEEP_KIND:
                 return await self._sweep(row, device, lease)
             session = await self._run(row, device, lease, one_of_many=one_of_many)
         finally:
@@ -277,7 +276,7 @@ class AttemptExecutor:
         Raises ModelLimit if a person waits for the run.
         """
         core = self._core
-        sweep = row.options.get("kind") == SWEEP
+        sweep = row.options.get("kind") == SWEEP_KIND
         if one_of_many and await in_quiet_hours(core.db, row, core.db.now()):
             return AttemptOutcome("stopped", QUIET_HOURS)
         if sweep and await Sweeps(core.db).get(row.id) is not None:

@@ -27,7 +27,7 @@ from bot.desk.run_parts import left_now, sweep_view
 from bot.desk.runs import DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
 from bot.tools.replay.film import spread
-from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.sweeps.order import SWEEP_KIND
 from storage.engine import Database
 from storage.events import EventRow, Events
 from storage.history import History, HistoryFilter, NumberedRun
@@ -206,7 +206,7 @@ class DeskHistory(DeskService):
                     held=run.row.hold and not run.row.final,
                     unanswered=unanswered.get(run.row.id, ""),
                     left_to=left_to.get(run.row.id, ""),
-                    sweep=await sweep_view(self._db, run.row) if run.row.options.get("kind") == SWEEP else None,
+                    sweep=await sweep_view(self._db, run.row) if run.row.options.get("kind") == SWEEP_KIND else None,
                     plan=plans.get(run.row.parent_id, 0) if run.row.options.get("kind") == PLAN_PART else 0,
                     cut_off=run.row.options.get("kind") == PLAN and run.row.status == FAILED and not run.row.message,
                 )

@@ -22,7 +22,7 @@ from bot.desk.phones import away_from
 from bot.desk.run_parts import left_now, plan_run, sweep_run
 from bot.desk.views import BusyView, RunStatus, RunView
 from scheduler.sweeps.attempt import no_tag, unknown_tags
-from scheduler.sweeps.order import BY_WATCH, KIND, SweepOrder, read_task
+from scheduler.sweeps.order import BY_WATCH, SWEEP_KIND, SweepOrder, read_task
 from storage.engine import Database
 from storage.history import History
 from storage.leases import Leases
@@ -241,7 +241,7 @@ class DeskRuns(DeskService):
             view = await self._run_view(row, away)
             if row.options.get("kind") == PLAN:
                 return await plan_run(self._db, view, await self._book())
-            if row.options.get("kind") == KIND:
+            if row.options.get("kind") == SWEEP_KIND:
                 return await sweep_run(self._db, view, row)
             return view
 

@@ -23,8 +23,7 @@ from bot.desk.schedules_views import NO_WISH, LastTick, ScheduleNews, ScheduleVi
 from bot.desk.views import RunStatus, RunView
 from bot.desk.week import WeekView, week_of
 from scheduler.runs.service import PERSON
-from scheduler.sweeps.order import KIND as SWEEP
-from scheduler.sweeps.order import WATCH, kind_of, read_watch
+from scheduler.sweeps.order import SWEEP_KIND, WATCH_KIND, kind_of, read_watch
 from scheduler.sweeps.order import read_task as read_sweep
 from scheduler.times import parse_quiet, parse_schedule, parse_zone
 from scheduler.times.natural import understand, windows_of
@@ -79,9 +78,9 @@ class DeskSchedules(DeskService):
         await self._allow(actor, Role.OWNER, "schedule add", chat=chat, expression=expression, task=task)
         values = await self._values(wish)
         timezone = str(values.pop("timezone", self.context.timezone))
-        _check_watch(kind == WATCH, expression, rules, wish)
+        _check_watch(kind == WATCH_KIND, expression, rules, wish)
         await self._check_tags(task)
-        kept = "" if kind == WATCH else self._understood(expression, timezone)
+        kept = "" if kind == WATCH_KIND else self._understood(expression, timezone)
         _check_jitter(kept, timezone, int(values.get("jitter_seconds", 0)), self._db.now())
         said = " ".join(expression.split())
         new = NewSchedule(
@@ -161,11 +160,11 @@ class DeskSchedules(DeskService):
     ) -> dict[str, Any]:
         """Return the columns that an edit sets. Raises as ``edit``."""
         values = await self._values(wish)
-        _check_watch(row.kind == WATCH, expression or "", rules, wish)
+        _check_watch(row.kind == WATCH_KIND, expression or "", rules, wish)
         if task is not None or rules is not None:
             values["task"] = check_task(task if task is not None else row.task)
             values["kind"] = _kind(values["task"], rules if rules is not None else TaskRules.of(row.options))
-            if WATCH in (row.kind, values["kind"]) and row.kind != values["kind"]:
+            if WATCH_KIND in (row.kind, values["kind"]) and row.kind != values["kind"]:
                 said = "A watch stays a watch, and nothing else becomes one."
                 raise BadRequest(said, advice="Add a new one.", key="watch_stays", number=row.id)
             if task is not None:
@@ -175,7 +174,7 @@ class DeskSchedules(DeskService):
             values["options"] = {**others, **rules.data()}
         timezone = str(values.get("timezone", row.timezone))
         kept = row.expression
-        if row.kind != WATCH and (expression is not None or timezone != row.timezone):
+        if row.kind != WATCH_KIND and (expression is not None or timezone != row.timezone):
             said = " ".join((expression if expression is not None else row.said or row.expression).split())
             # "Tomorrow" was written on another day: only a new expression is counted from now.
             kept = self._understood(said if expression is not None else row.expression, timezone)
@@ -237,7 +236,7 @@ class DeskSchedules(DeskService):
             schedule=schedule_id,
         )
         row = row or _none(schedule_id)
-        made = sweep_of(row, row.serial, by_hand=True) if row.kind == WATCH else run_of(row, None)
+        made = sweep_of(row, row.serial, by_hand=True) if row.kind == WATCH_KIND else run_of(row, None)
         wanted = replace(made, requested_by=actor.id, priority=PERSON)
         if chat is not None:
             wanted = replace(wanted, chat=chat_data(chat), options={**wanted.options, "lang": actor.lang})
@@ -363,7 +362,7 @@ class DeskSchedules(DeskService):
 
     async def _view(self, row: ScheduleRow) -> ScheduleView:
         zone = parse_zone(row.timezone)
-        watch = row.kind == WATCH  # a watch has no times
+        watch = row.kind == WATCH_KIND  # a watch has no times
         coming = [] if watch else parse_schedule(row.expression, row.timezone).next(self._db.now(), SHOWN_TIMES)
         book = await self._book()
         return ScheduleView(
@@ -373,7 +372,7 @@ class DeskSchedules(DeskService):
             windows=() if watch else windows_of(row.expression, row.timezone),
             task=row.task,
             kind=row.kind,
-            sweep=read_sweep(row.task, one=True) if row.kind == SWEEP else None,
+            sweep=read_sweep(row.task, one=True) if row.kind == SWEEP_KIND else None,
             next_times=tuple(moment.astimezone(zone) for moment in coming),
             paused=row.paused,
             rules=TaskRules.of(row.options),
@@ -435,7 +434,7 @@ def _refused(error: InputRejected, **values: object) -> BadRequest:
 def _kind(task: str, rules: TaskRules) -> str:
     """Return the kind of a schedule with this task. Raises BadRequest if a watch names nobody."""
     if rules.policy not in ("", PolicyName.REPLY):
-        return "run" if read_watch(task) is None else WATCH
+        return "run" if read_watch(task) is None else WATCH_KIND
     try:
         return kind_of(task)
     except InputRejected as error:

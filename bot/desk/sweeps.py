@@ -12,7 +12,7 @@ from bot.desk.runs import DeskRuns, check_tags
 from bot.desk.schedules import DeskSchedules
 from bot.desk.schedules_views import NO_WISH, ScheduleView, ScheduleWish, SweepChange, SweepWhom
 from bot.desk.views import RunView
-from scheduler.sweeps.order import KIND, WORDS, SweepOrder, read_order, task_of
+from scheduler.sweeps.order import SWEEP_KIND, WORDS, SweepOrder, read_order, task_of
 
 _WORD = {"zh": WORDS[0], "en": WORDS[-1]}
 
@@ -39,7 +39,7 @@ class DeskSweeps(DeskService):
 
     async def scheduled(self, actor: Actor) -> Sequence[ScheduleView]:
         """Return the schedules that start sweeps, of the phones that the person may see."""
-        return [view for view in await self._schedules.all(actor) if view.kind == KIND]
+        return [view for view in await self._schedules.all(actor) if view.kind == SWEEP_KIND]
 
     async def schedule(
         self, actor: Actor, whom: SweepWhom, expression: str, *, wish: ScheduleWish = NO_WISH, key: str = ""

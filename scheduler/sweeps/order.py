@@ -19,8 +19,8 @@ EVERYBODY = frozenset(
     {"未读", "所有", "所有未读", "全部未读", "有未读的", "所有人", "全部", "unread", "everyone", "everybody", "all"}
 )
 MOST_NAMES = 50
-KIND = "sweep"  # the kind of a schedule, and in a run's options
-WATCH = "watch"  # the kind of a schedule
+SWEEP_KIND = "sweep"  # the kind of a schedule, and in a run's options
+WATCH_KIND = "watch"  # the kind of a schedule
 BY_WATCH = "watch"  # in a run's options: a watch has started it
 QUIET_HOURS = "quiet hours"  # the message of a sweep, or a run of it, that did not begin because of them
 _BETWEEN = " \t\n:：,，"  # after one of the words
@@ -50,12 +50,12 @@ class SweepOrder:
 
     def data(self) -> dict[str, object]:
         """Return the order as a run's or a schedule's options."""
-        return {"kind": KIND, KIND: {"names": list(self.names), "tags": list(self.tags), "app": self.app}}
+        return {"kind": SWEEP_KIND, SWEEP_KIND: {"names": list(self.names), "tags": list(self.tags), "app": self.app}}
 
     @classmethod
     def of(cls, options: Mapping[str, object], task: str = "") -> SweepOrder:
         """Return the order from a run's options, or from its task's text if they have none."""
-        kept = options.get(KIND)
+        kept = options.get(SWEEP_KIND)
         if not isinstance(kept, Mapping):
             return read_task(task, one=True) or cls()
         return cls(tuple(map(str, kept["names"])), tuple(map(str, kept["tags"])), str(kept["app"]))
@@ -90,8 +90,8 @@ def kind_of(task: str) -> str:
     nothing if there is nothing new.
     """
     if read_watch(task) is not None:
-        return WATCH
-    return "run" if read_task(task, one=True) is None else KIND
+        return WATCH_KIND
+    return "run" if read_task(task, one=True) is None else SWEEP_KIND
 
 
 def read_watch(task: str) -> SweepOrder | None:

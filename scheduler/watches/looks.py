@@ -9,8 +9,7 @@ import structlog
 
 from scheduler.runs.human import LEFT_ALONE
 from scheduler.runs.service import WATCH
-from scheduler.sweeps.order import BY_WATCH, WORDS, SweepOrder, read_watch, watched
-from scheduler.sweeps.order import KIND as SWEEP
+from scheduler.sweeps.order import BY_WATCH, SWEEP_KIND, WORDS, SweepOrder, read_watch, watched
 from storage.engine import Database
 from storage.runs import QUEUED, RUNNING, NewRun, RunRow
 from storage.schedules import ScheduleRow
@@ -90,7 +89,7 @@ async def looks_coming(db: Database, app: str, active: Sequence[RunRow]) -> Comi
     """Return the coming sweeps of an app's chat list. ``active``: the runs of this phone that are not over."""
     in_line, working = [], []
     for run in active:
-        if run.options.get("kind") != SWEEP or not at_work(run):
+        if run.options.get("kind") != SWEEP_KIND or not at_work(run):
             continue
         order = SweepOrder.of(run.options, run.task)
         if order.app != app or await Sweeps(db).get(run.id) is not None:

@@ -25,8 +25,7 @@ from scheduler.clock import never
 from scheduler.jobs.periodic import Periodic
 from scheduler.runs.service import WATCH
 from scheduler.sweeps.attempt import contacts_of
-from scheduler.sweeps.order import BY_WATCH, SweepOrder, read_watch, reply_to
-from scheduler.sweeps.order import WATCH as KIND
+from scheduler.sweeps.order import BY_WATCH, WATCH_KIND, SweepOrder, read_watch, reply_to
 from scheduler.sweeps.plan import ChosenContact, Left, Rules, plan
 from scheduler.times.shop import quiet_of
 from scheduler.watches.looks import Settling, at_work, looks_coming, start_look, use_since_look
@@ -80,7 +79,7 @@ class _Watch:
 
 def is_on(row: ScheduleRow, serial: str) -> bool:
     """Tell whether this schedule is a watch that follows this phone."""
-    return row.kind == KIND and not row.paused and row.serial in ("", serial)
+    return row.kind == WATCH_KIND and not row.paused and row.serial in ("", serial)
 
 
 async def watches_of(db: Database, serial: str) -> list[ScheduleRow]:
@@ -261,7 +260,7 @@ class Watcher:
 
     async def _keep(self) -> None:
         """Follow the phones for which a watch is on, and no others."""
-        rows = [row for row in await Schedules(self.db).all() if row.kind == KIND and not row.paused]
+        rows = [row for row in await Schedules(self.db).all() if row.kind == WATCH_KIND and not row.paused]
         self._rows = [] if rows and await self.limited() else rows
         wanted = {serial for serial in self.phones() if any(is_on(row, serial) for row in self._rows)}
         for serial in set(self._followed) - wanted:
