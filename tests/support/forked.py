@@ -42,9 +42,9 @@ LOADED = (
     *("simulator.model.server", "simulator.phone.server", "bot.tools.eval.scenario"),
     *(
         f"bot.channels.cli.commands.{name}"
-        for name in ("console", "demo", "devices", "doctor", "replay", "run", "serve", "servers", "sweep", "wrong")
+        for name in ("demo", "devices", "doctor", "pair", "replay", "run", "serve", "servers", "sweep", "wrong")
     ),
-    *(f"bot.channels.cli.terminal.{name}" for name in ("ask", "greeting", "live", "render", "waiting")),
+    *(f"bot.channels.cli.terminal.{name}" for name in ("ask", "greeting", "live", "render")),
 )
 _BEGIN = "from tests.support.forked import fork_commands; fork_commands({})"
 _END = b"\n"  # of a message; there is none in JSON
