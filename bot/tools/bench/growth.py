@@ -169,10 +169,10 @@ async def soak(
             kept = looked(made.data).bytes
             levels.append(Level(len(seen), idle.resident, idle.descriptors, idle.threads, kept))
         found = problems(seen, made.phones)
-    return Soak(phones, seconds, tuple(levels), tuple(found), tuple(grown(levels)))
+    return Soak(phones, seconds, tuple(levels), tuple(found), tuple(leaks(levels)))
 
 
-def grown(levels: Sequence[Level]) -> list[str]:
+def leaks(levels: Sequence[Level]) -> list[str]:
     """Return what the server holds more of in the last measurements than in the first ones.
 
     One measurement says little: Python gives memory back when it likes, and SQLite keeps a descriptor for each

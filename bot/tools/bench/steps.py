@@ -33,8 +33,8 @@ from simulator.model.reading import ChatRequest, View
 from simulator.model.server import MODEL_NAME, DemoModel
 from simulator.phone.adbd import ServiceCall
 
-PAUSE_SECONDS = 1.0
-MOST_STEPS = 20
+PLAIN_PAUSE_SECONDS = 1.0
+PLAIN_MOST_STEPS = 20
 
 
 class PlainClient:
@@ -58,7 +58,7 @@ class PlainClient:
     async def run(self, task: str) -> None:
         """Carry out the model's replies until it says that the task is done."""
         async with httpx2.AsyncClient(trust_env=False, timeout=60.0) as client:
-            for _ in range(MOST_STEPS):
+            for _ in range(PLAIN_MOST_STEPS):
                 picture = await self._adb("exec-out", "screencap", "-p")
                 front = await self._adb("shell", "dumpsys window | grep mCurrentFocus")
                 answer = await client.post(self._url, json=self._request(task, picture, front.decode()))
@@ -66,7 +66,7 @@ class PlainClient:
                 if isinstance(reply.action, Finish):
                     return
                 await self._act(reply.action)
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(PLAIN_PAUSE_SECONDS)
 
     def _request(self, task: str, picture: bytes, front: str) -> dict[str, Any]:
         url = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
@@ -91,10 +91,10 @@ class PlainClient:
     async def _type(self, text: str) -> None:
         before = (await self._adb("shell", "settings", "get", "secure", "default_input_method")).decode().strip()
         await self._adb("shell", "ime", "set", METHOD)
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(PLAIN_PAUSE_SECONDS)
         message = base64.b64encode(text.encode()).decode()
         await self._adb("shell", "am", "broadcast", "-a", "ADB_INPUT_B64", "--es", "msg", message)
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(PLAIN_PAUSE_SECONDS)
         await self._adb("shell", "ime", "set", before)
 
     async def _adb(self, *args: str) -> bytes:

@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
-
-from rich.table import Column, Table
+from typing import TYPE_CHECKING, Any
 
 from bot.app.escapes import escaped
-from bot.channels.chat.texts import Texts
-from bot.channels.cli.terminal.console import Console, Text
 from bot.tools.eval.scenario import EvalScenario, Mode
+
+if TYPE_CHECKING:
+    from bot.channels.chat.texts import Texts
+    from bot.channels.cli.terminal.console import Console
+
+WIDE = 140  # columns of a screen with room for the figures
+LONGEST = 48  # characters of a problem or a reply in the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,10 @@ class CaseResult:
         return {**plain, "passed": self.passed}
 
 
-WIDE = 140  # columns of a screen with room for the figures
-LONGEST = 48  # characters of a problem or a reply in the table
+# The results of a suite -----------------------------------------------------------------------------------------------
 
 
-def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[str, Any]:
+def results_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[str, Any]:
     """Return every case with all its figures, and the sums."""
     passed = sum(result.passed for result in results)
     return {
@@ -114,11 +116,16 @@ def as_json(results: Sequence[CaseResult], model: str, seconds: float) -> dict[s
     }
 
 
-def show(console: Console, results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> None:
+def show_results(console: Console, results: Sequence[CaseResult], model: str, seconds: float, words: Texts) -> None:
     """Show a row for each case, below it all problems, then the sums.
 
     A narrow screen gets the case, its mode and its result; JSON has everything.
     """
+    # Here, because processes that run cases show nothing.
+    from rich.table import Column, Table
+
+    from bot.channels.cli.terminal.console import Text
+
     wide = console.width >= WIDE
     table = Table(
         Column(words.get("eval.case"), overflow="fold"),

@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agent_core.ports import Provenance, ReplyState
 from agent_core.session import QuestionKind, Status
-from bot.channels.cli.terminal.console import print_data
 from simulator.phone.apps.looks import DEFAULT_LOOKS
 from simulator.phone.scenario import Scenario
 
@@ -247,4 +246,6 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
+    from bot.channels.cli.terminal.console import print_data
+
     print_data(schema_text().encode())

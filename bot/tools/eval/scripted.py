@@ -38,8 +38,15 @@ from storage.engine import MISSED_SECONDS, Database
 
 HOST = "127.0.0.1"
 MOST_BYTES = 16 * 2**20  # of a request
-HOLD_SECONDS = 30.0  # for which a question that will be answered holds the phone
+HOLD_SECONDS = 30.0  # a question that will be answered holds the phone: longer than any answer takes
 OVER = "the file's replies are over"
+ERRORS: dict[str, type[KnowledgeError]] = {
+    "unreachable": KnowledgeUnreachable,
+    "quota": KnowledgeQuota,
+    "auth": KnowledgeAuth,
+    "not_found": KnowledgeNotFound,
+    "not_ready": KnowledgeNotReady,
+}
 
 
 class Script:
@@ -169,15 +176,6 @@ class WatchedModel(ModelWrapper):
         self.tokens_in += completion.usage.tokens_in
         self.tokens_out += completion.usage.tokens_out
         return completion
-
-
-ERRORS: dict[str, type[KnowledgeError]] = {
-    "unreachable": KnowledgeUnreachable,
-    "quota": KnowledgeQuota,
-    "auth": KnowledgeAuth,
-    "not_found": KnowledgeNotFound,
-    "not_ready": KnowledgeNotReady,
-}
 
 
 class FaultyKnowledge:

@@ -42,8 +42,7 @@ def evaluate(
 ) -> None:
     """Run scenarios on virtual phones and report the results; with a model's address, measure that model."""
     from bot.tools.eval.bench import RealModel
-    from bot.tools.eval.result import as_json as results_as_json
-    from bot.tools.eval.result import show
+    from bot.tools.eval.result import results_json, show_results
     from bot.tools.eval.scenario import Mode
     from bot.tools.eval.suite import BrokenFiles, Options, find_cases
 
@@ -76,9 +75,9 @@ def evaluate(
     results.sort(key=lambda result: order[result.key])
     seconds, model = time.monotonic() - begun, model_name or "scripted"
     if as_json:
-        print_json(results_as_json(results, model, seconds))
+        print_json(results_json(results, model, seconds))
     else:
-        show(Console(), results, model, seconds, words)
+        show_results(Console(), results, model, seconds, words)
     if stopped is not None:
         err.print(words.get("eval.stopped", left=len(cases) - len(results), count=len(cases)))
         raise stopped

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.channels.cli.main import app
-from bot.tools.bench.growth import Level, grown, soak
+from bot.tools.bench.growth import Level, leaks, soak
 from bot.tools.bench.scale import asked, customer, problems, quantile, scale, task, world
 from bot.tools.bench.served import RunSeen
 from simulator.phone.phone import VirtualPhone
@@ -100,8 +100,8 @@ async def test_a_short_soak_looks_at_what_the_server_holds() -> None:
 
 def test_what_grows_in_a_soak_is_found() -> None:
     first = Level(50, 200.0, 40, 20, 0)
-    assert grown([first, Level(1050, 219.0, 43, 23, 10**9)]) == []
-    memory, descriptors, threads = grown([first, Level(1050, 221.0, 44, 24, 0)])
+    assert leaks([first, Level(1050, 219.0, 43, 23, 10**9)]) == []
+    memory, descriptors, threads = leaks([first, Level(1050, 221.0, 44, 24, 0)])
     assert memory == "memory: 200 MiB at first, 221 MiB at the end"
     assert (descriptors[:12], threads[:8]) == ("descriptors:", "threads:")
 
@@ -110,5 +110,5 @@ def test_one_look_does_not_decide_what_grows() -> None:
     def looks(*resident: float) -> list[Level]:
         return [Level(50 + 100 * number, held, 40, 20, 0) for number, held in enumerate(resident)]
 
-    assert grown(looks(200, 240, 235, 210, 230, 238, 245)) == []
-    assert grown(looks(200, 210, 220, 230, 240, 250, 260)) == ["memory: 210 MiB at first, 250 MiB at the end"]
+    assert leaks(looks(200, 240, 235, 210, 230, 238, 245)) == []
+    assert leaks(looks(200, 210, 220, 230, 240, 250, 260)) == ["memory: 210 MiB at first, 250 MiB at the end"]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from bot.channels.cli.main import app
 from bot.tools.bench import BenchPart
 from bot.tools.bench import targets as module
-from bot.tools.bench.steps import PAUSE_SECONDS
+from bot.tools.bench.steps import PLAIN_PAUSE_SECONDS
 from bot.tools.bench.targets import TARGETS, Figure, TargetRow, TargetTable, targets
 
 
@@ -57,7 +57,7 @@ async def test_calls_of_the_phone_and_the_model_are_counted() -> None:
     # On a machine with other work a reply takes longer, and loops have their turn more often meanwhile.
     assert 20 < rows[Figure.READS] <= 100
     assert 20 < rows[Figure.WRITES] <= 55
-    assert rows[Figure.PLAIN] * rows[Figure.STEPS] > 5 * PAUSE_SECONDS  # it waits after each of five acts
+    assert rows[Figure.PLAIN] * rows[Figure.STEPS] > 5 * PLAIN_PAUSE_SECONDS  # it waits after each of five acts
     assert rows[Figure.LIVE] > 0
     assert 50 < rows[Figure.IDLE_MEMORY] < 1000
     assert {"stepping", "stepping_plain", "sweeping", "replying", "looking"} <= set(told)
