@@ -39,8 +39,8 @@ from bot.channels.web.hooks import add_hooks
 from bot.channels.web.metrics import add_metrics
 from bot.desk.context import DeskContext
 from bot.desk.desk import Desk
-from bot.desk.limits import RequestLimit
 from bot.desk.live_screens import LiveScreens
+from bot.desk.request_limits import RequestLimit
 from bot.desk.webhook_client import TargetRules, WebhookClient
 from bot.desk.webhooks import WebhookSender
 from scheduler.clock import Clock

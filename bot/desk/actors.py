@@ -104,7 +104,7 @@ def no_phone(serial: str) -> NotFound:
 
 def nothing_to_undo() -> BadRequest:
     """Return the error for somebody who has changed nothing, or something else since."""
-    advice = "Only one's own newest change can be taken back."
+    advice = "Only one's own newest one can be taken back."
     return BadRequest("There is nothing to undo.", advice=advice, key="nothing_to_undo")
 
 

@@ -9,8 +9,8 @@ from agent_core.errors import RateLimited
 from agent_core.texts import Lang, language_of
 from bot.desk.actors import AccessDenied, Actor, NotFound, Role
 from bot.desk.context import CONSOLE, DeskContext, DeskService
-from bot.desk.limits import Notebook
 from bot.desk.people import DeskPeople
+from bot.desk.request_limits import Notebook
 from bot.desk.team_views import PersonView
 from storage.console_sessions import ConsoleSessions, SessionRow
 

@@ -17,9 +17,9 @@ from agent_core.model.usage import Prices
 from agent_core.perception.observer import SeenPage, read_for_people, screen_for_people
 from agent_core.texts import Lang, Listed
 from bot.desk.actors import AccessDenied, Actor, ChatRef, MessageRef, Role, StillLimited, role_denied
-from bot.desk.limits import RepeatedLooks, RequestLimit
 from bot.desk.live_screens import LiveScreens
 from bot.desk.phonebook import PhoneBook, book_of
+from bot.desk.request_limits import RepeatedLooks, RequestLimit
 from bot.desk.webhook_client import WebhookClient
 from knowledge.embedded import EmbeddedKnowledge
 from scheduler.runs.host import Fleet

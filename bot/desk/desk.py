@@ -116,14 +116,18 @@ class Desk(DeskService):
         """Store that the consumer has dealt with all events up to ``event_id``."""
         await Events(self._db).advance(consumer, event_id)
 
-    # Changes of chats. Both return the cards to show again: ``run`` or ``question``, and the id on the card.
-
     async def chat_moved(self, channel: str, old_id: str, new_id: str) -> list[tuple[str, str]]:
-        """Replace a chat's id by its new one everywhere."""
+        """Replace a chat's id by its new one everywhere.
+
+        Returns the cards to show again: ``run`` or ``question``, and the id on the card. Checks no rights.
+        """
         return await Chats(self._db).move(channel, old_id, new_id)
 
     async def topic_gone(self, channel: str, chat_id: str, thread_id: str) -> list[tuple[str, str]]:
-        """Forget the cards of a topic that was deleted."""
+        """Forget the cards of a topic that was deleted.
+
+        Returns the cards to show again, as ``chat_moved`` does. Checks no rights.
+        """
         return await Chats(self._db).forget_topic(channel, chat_id, thread_id)
 
 

@@ -20,13 +20,13 @@ from bot.desk.history_views import (
     RecordedStep,
     RecordingView,
     ReplayView,
+    spread,
 )
 from bot.desk.keys import program_names
 from bot.desk.phonebook import PhoneBook
 from bot.desk.run_parts import left_now, sweep_view
 from bot.desk.runs import DeskRuns, status_of
 from bot.desk.views import RunStatus, RunView
-from bot.tools.replay.film import spread
 from scheduler.sweeps.order import SWEEP_KIND
 from storage.engine import Database
 from storage.events import EventRow, Events
@@ -71,7 +71,7 @@ class DeskHistory(DeskService):
 
     async def run(self, actor: Actor, name: str) -> RunView:
         """Return one run."""
-        return await self._runs.known((await self._asked(actor, "history open", name)).id)
+        return await self._runs.existing((await self._asked(actor, "history open", name)).id)
 
     async def replay(self, actor: Actor, name: str = "") -> ReplayView:
         """Return a run to look at again; without a name the newest one."""
@@ -82,7 +82,7 @@ class DeskHistory(DeskService):
         gone = not pictured and bool(steps)
         parts = await self._parts(actor, row)
         shown = {event.data["index"]: event.id for event in pictured if event.kind == "step"}
-        return ReplayView(number, await self._runs.known(row.id), tuple(steps), len(pictured), gone, parts, shown)
+        return ReplayView(number, await self._runs.existing(row.id), tuple(steps), len(pictured), gone, parts, shown)
 
     async def recording(self, actor: Actor, name: str) -> RecordingView:
         """Return all stored records of a run, for an owner. Raises BadRequest if there are none left."""
@@ -102,7 +102,8 @@ class DeskHistory(DeskService):
             if event.kind == "step" and event.picture_id is not None
         }
         steps = await recorded_steps(self._db, session, shown)
-        return RecordingView(await History(self._db).number_of(row.id), await self._runs.known(row.id), session, steps)
+        number = await History(self._db).number_of(row.id)
+        return RecordingView(number, await self._runs.existing(row.id), session, steps)
 
     async def film(self, run_id: str, *, most: int) -> MediaView:
         """Return at most ``most`` pictures of a run, spread over it. Checks no rights: ``replay`` has checked them."""
@@ -120,7 +121,7 @@ class DeskHistory(DeskService):
         kept = {event.data.get("index") for event in pictured if event.picture_id is not None and event.kind == "step"}
         return MediaView(
             await History(self._db).number_of(run_id),
-            await self._runs.known(row.id),
+            await self._runs.existing(row.id),
             tuple(frames),
             left_out=tuple(step.index for step in steps if step.index in kept - seen),
             gone=tuple(step.index for step in steps if step.index not in kept | seen),
@@ -132,7 +133,7 @@ class DeskHistory(DeskService):
         """Return the run that is meant. Raises AccessDenied if it is not this person's to look at."""
         name = name.strip().lstrip("#＃").strip()
         if name:
-            row = await self._runs.named(name)
+            row = await self._runs.row_named(name)
         else:
             newest = await History(self._db).find(HistoryFilter(serials=actor.phones), limit=1)
             row = await Runs(self._db).get(newest[0].row.id) if newest else None

@@ -14,7 +14,7 @@ from typing import cast
 from agent_core.texts import language_of
 from bot.desk.actors import Actor, BadRequest, NotFound, Role, no_phone
 from bot.desk.context import DeskContext, DeskService
-from bot.desk.limits import Notebook
+from bot.desk.request_limits import Notebook
 from bot.desk.webhook_messages import ID, SIGNATURE, TIMESTAMP, is_signed, new_secret
 from bot.desk.webhooks_views import IncomingView, May
 from storage.api_keys import NameTaken

@@ -14,7 +14,7 @@ from agent_core.errors import RateLimited
 from agent_core.texts import language_of
 from bot.desk.actors import AccessDenied, Actor, Role, StillLimited
 from bot.desk.context import CONSOLE, TELEGRAM, DeskContext, DeskService, own_chat, own_chats
-from bot.desk.limits import Notebook, PairingLimit
+from bot.desk.request_limits import Notebook, PairingLimit
 from bot.desk.views import OWN_CHAT
 from storage.engine import Database
 from storage.events import Events

@@ -53,13 +53,19 @@ class DeskPlans(DeskService):
         """
         task = check_task(task)
         if key and (begun := await ids.find(self._db, key)) is not None:  # asked again: return that plan
-            return await self._runs.known(begun)
+            return await self._view(begun)
         session = session or (await self._session_after(actor, after) if after else "")
         name = session or uuid4().hex
         planning = self.context.planning
         with planning.beginning(_key(actor, name)) if planning is not None else nullcontext():
             run_id = await self._start(actor, task, chat, serial, name, key)
-        return await self._runs.known(run_id)
+        return await self._view(run_id)
+
+    async def _view(self, run_id: str) -> RunView:
+        view = await self._runs.get(run_id)
+        if view is None:
+            raise NotFound(f"The plan {run_id} is gone.", key="no_run", name=run_id)
+        return view
 
     async def _start(self, actor: Actor, task: str, chat: ChatRef | None, serial: str, session: str, key: str) -> str:
         book = await self._book(await self.context.entries() if serial else [])

@@ -107,7 +107,7 @@ class DeskRuns(DeskService):
             chat=chat_data(chat) if chat else None,
             key=key,
         )
-        return await self.known(run_id)
+        return await self.existing(run_id)
 
     async def stop(self, actor: Actor, run_id: str | None = None) -> RunView | None:
         """Stop a run, and return it; None if there is nothing to stop. Raises NotFound if the id names no run.
@@ -115,7 +115,7 @@ class DeskRuns(DeskService):
         Without an id, stop the person's running run, else their newest queued one, else a schedule's, else the only
         running one. Stop and hold do not count towards the limit of requests.
         """
-        row = await self.named(run_id) if run_id is not None else None
+        row = await self.row_named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "stop", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
@@ -135,7 +135,7 @@ class DeskRuns(DeskService):
         Without an id, the run is chosen as in ``stop``. A run that is held already stays held.
         Raises NotFound if the id names no run.
         """
-        row = await self.named(run_id) if run_id is not None else None
+        row = await self.row_named(run_id) if run_id is not None else None
         phone = row.serial if row else None
         await self._allow(actor, Role.OPERATOR, "hold", phone=phone, paced=False, run_id=run_id or "")
         if run_id is None:
@@ -158,7 +158,7 @@ class DeskRuns(DeskService):
 
         Without an id, resume the newest held run of this person, else of anybody.
         """
-        row = await self.named(run_id) if run_id is not None else None
+        row = await self.row_named(run_id) if run_id is not None else None
         await self._allow(actor, Role.OPERATOR, "resume", phone=row.serial if row else None, run_id=run_id or "")
         if run_id is None:
             row = await self._held_of(actor)
@@ -168,7 +168,7 @@ class DeskRuns(DeskService):
             return None
         return await self.get(row.id)
 
-    async def named(self, name: str) -> RunRow | None:
+    async def row_named(self, name: str) -> RunRow | None:
         """Return the run with this id, or with this number, which ``/history`` shows; None if there is none.
 
         Checks no rights.
@@ -245,8 +245,8 @@ class DeskRuns(DeskService):
                 return await sweep_run(self._db, view, row)
             return view
 
-    async def known(self, run_id: str) -> RunView:
-        """Return the run as ``get`` does. Raises NotFound if there is none."""
+    async def existing(self, run_id: str) -> RunView:
+        """Return the run as ``get`` does. Raises NotFound if there is none. Checks no rights."""
         view = await self.get(run_id)
         if view is None:
             raise _no_run(run_id)

@@ -1,8 +1,8 @@
 """The delivery of a webhook's message: the targets that are allowed, and one attempt over HTTP.
 
-Allowed are public addresses over https, and others by a setting of the owner. A person who may add a webhook could
-otherwise have this machine send requests into its own network: to a router, a database, or the service that gives a
-cloud machine its credentials. A name is resolved once and the connection goes to that very address, so that a name
+Webhooks may go to public addresses over https, and to others that the owner allows. A person who may add a webhook
+could otherwise have this machine send requests into its own network: to a router, a database, or the service that gives
+a cloud machine its credentials. A name is resolved once and the connection goes to that very address, so that a name
 cannot point elsewhere after it was checked. An attempt follows no redirect, reads only the beginning of the answer, and
 takes at most TIMEOUT in all.
 """
@@ -33,6 +33,10 @@ from storage.webhooks import Attempt, DeliveryRow, WebhookRow
 LONGEST_URL = 2000
 RESOLVING_SECONDS = 5.0
 ALLOW = "PHONEDESK_WEBHOOKS__ALLOW_PRIVATE"
+WEBHOOK_PROXY = ProxySetting("PHONEDESK_WEBHOOKS__PROXY")  # the environment decides
+TIMEOUT = 15.0  # seconds, for all of an attempt
+MOST_ANSWER = 1024  # bytes of an answer that are kept
+LONGEST_PAUSE = 7 * 86400.0  # seconds
 _PORTS = {"http": 80, "https": 443}
 _UNICAST = ip_network("2000::/3")  # the only part of IPv6 that is given to machines on the internet, RFC 4291
 _NAT64 = ip_network("64:ff9b::/96")  # its addresses hold IPv4 ones, RFC 6052
@@ -76,7 +80,10 @@ async def resolved(host: str, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """The rules. ``allowed``: names, addresses and networks that may be asked though private, also over http."""
+    """The rules for targets.
+
+    allowed: names, addresses and networks that may be asked though private, also over http.
+    """
 
     allowed: Sequence[str] = ()
     resolve: Resolve = resolved
@@ -179,17 +186,17 @@ def _is_public(address: Address) -> bool:
     return plain.is_global and not (plain.is_multicast or plain.is_reserved or plain.is_link_local or plain.is_private)
 
 
-WEBHOOK_PROXY = ProxySetting("PHONEDESK_WEBHOOKS__PROXY")  # the environment decides
-TIMEOUT = 15.0  # seconds, for all of an attempt
-MOST_ANSWER = 1024  # bytes of an answer that are kept
-LONGEST_PAUSE = 7 * 86400.0  # seconds
+# One attempt over HTTP ------------------------------------------------------------------------------------------------
+
+
+PUBLIC_ONLY = TargetRules()
 
 
 class WebhookClient:
     """The client that delivers messages. ``proxy``: decides how a host is reached."""
 
     def __init__(
-        self, rules: TargetRules = TargetRules(), proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
+        self, rules: TargetRules = PUBLIC_ONLY, proxy: ProxySetting = WEBHOOK_PROXY, *, seconds: float = TIMEOUT
     ) -> None:
         self.rules = rules  # may be changed at any time
         self._proxy = proxy

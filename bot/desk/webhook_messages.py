@@ -24,6 +24,10 @@ from storage.webhooks import Message
 
 TEST = "test"  # the type of a test message, which is about no event
 MOST_DETAILS = 64 * 1024  # bytes; Standard Webhooks asks for small messages
+ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"  # headers
+PREFIX = "whsec_"  # of a secret
+VERSION = "v1"
+RANDOM_BYTES = 32
 
 
 class WebhookEvent(BaseModel):
@@ -72,10 +76,7 @@ def test_message(message_id: str, now: datetime) -> Message:
     return Message(message_id, TEST, payload.model_dump_json())
 
 
-ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
-PREFIX = "whsec_"
-VERSION = "v1"
-RANDOM_BYTES = 32
+# Signatures -----------------------------------------------------------------------------------------------------------
 
 
 def new_secret() -> str:

@@ -31,7 +31,7 @@ from bot.channels.chat.texts import Texts, texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import AccessDenied, NotFound
 from bot.desk.history_views import FrameView, HistoryAsked, HistoryPage, MediaKind, MediaView, PastRun
-from bot.tools.replay.film import MOST_FRAMES, ReplayMedia, StepPicture, make_media
+from bot.tools.replay.media import MOST_FRAMES, ReplayMedia, StepPicture, make_media
 
 if TYPE_CHECKING:
     from bot.desk.history import DeskHistory

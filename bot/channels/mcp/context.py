@@ -22,9 +22,9 @@ from bot.channels.mcp.asking import Terminal
 from bot.channels.mcp.stopping import Calls, Stopper
 from bot.desk.context import DeskContext
 from bot.desk.keys import DeskPrograms
-from bot.desk.limits import RequestLimit
 from bot.desk.live_screens import LiveScreens
 from bot.desk.phones import DeskPhones
+from bot.desk.request_limits import RequestLimit
 from scheduler.runs.host import Fleet
 from scheduler.runs.lease import HeldLease, lease_of
 from scheduler.runs.service import RunService

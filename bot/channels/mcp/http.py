@@ -29,7 +29,7 @@ from bot.channels.mcp.sessions import MOST_SESSIONS, SharedSessions
 from bot.desk.actors import AccessDenied, Actor
 from bot.desk.context import API
 from bot.desk.keys import actor_of_key
-from bot.desk.limits import Notebook
+from bot.desk.request_limits import Notebook
 from storage.engine import Database
 from storage.people import Audit
 

@@ -46,6 +46,7 @@ from agent_core.session import Session
 from bot.desk.history_views import RecordedStep, RecordingView
 
 _ACTION: TypeAdapter[Action] = TypeAdapter(Action)
+NEAR = 0.03  # of the screen's longer side
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class ReplayedStep:
     done: Action | None
     new: Action | None
     allowed: Action | None
-    likeness: PictureLikeness
+    likeness: ActionLikeness
     reply: str
     thinking: str = ""
     error: str = ""
@@ -85,13 +86,13 @@ class Comparison:
     profile: str
     tried: list[ReplayedStep] = field(default_factory=list)
 
-    def count(self, kind: PictureLikeness) -> int:
+    def count(self, kind: ActionLikeness) -> int:
         return Counter(one.likeness for one in self.tried)[kind]
 
     @property
     def agreement(self) -> float:
         """The share of steps with the same or an equivalent action, 0–1; 0 if there are none."""
-        alike = self.count(PictureLikeness.SAME) + self.count(PictureLikeness.NEAR)
+        alike = self.count(ActionLikeness.SAME) + self.count(ActionLikeness.NEAR)
         return alike / len(self.tried) if self.tried else 0.0
 
 
@@ -213,10 +214,12 @@ def _action(data: object) -> Action | None:
         return None
 
 
-NEAR = 0.03  # of the screen's longer side
+# How alike two actions are --------------------------------------------------------------------------------------------
 
 
-class PictureLikeness(StrEnum):
+class ActionLikeness(StrEnum):
+    """The result of a comparison of two actions."""
+
     SAME = "same"
     NEAR = "near"  # equivalent: a tap close by or in the same element, other words for the same thing
     DIFFERENT = "different"
@@ -225,19 +228,19 @@ class PictureLikeness(StrEnum):
 
 def likeness(
     recorded: Action | None, new: Action | None, *, size: tuple[int, int], readings: Sequence[Reading] = ()
-) -> PictureLikeness:
-    """Compare two actions.
+) -> ActionLikeness:
+    """Compare one model's action with another's on the same screen.
 
     size: of the screen, in pixels.
     readings: the texts on it, with boxes in its pixels.
     """
     if new is None:
-        return PictureLikeness.INVALID
+        return ActionLikeness.INVALID
     if recorded is None or recorded.kind != new.kind:
-        return PictureLikeness.DIFFERENT
+        return ActionLikeness.DIFFERENT
     if recorded == new:
-        return PictureLikeness.SAME
-    return PictureLikeness.NEAR if _near(recorded, new, size, readings) else PictureLikeness.DIFFERENT
+        return ActionLikeness.SAME
+    return ActionLikeness.NEAR if _near(recorded, new, size, readings) else ActionLikeness.DIFFERENT
 
 
 def _near(one: Action, other: Action, size: tuple[int, int], readings: Sequence[Reading]) -> bool:

@@ -31,6 +31,9 @@ from agent_core.texts import Lang
 from bot.app.escapes import to_json
 from bot.desk.history_views import RecordedStep, RecordingView
 
+Link = Callable[[RecordedStep], str]
+
+FORM = 1
 WORDS = ("thinking", "reply", "result", "followed")  # a step's texts that are part of later requests
 
 
@@ -70,8 +73,7 @@ def _covered(step: RecordedStep, secrets: Secrets) -> RecordedStep:
     return replace(step, asked=covered_request(step.asked, secrets), messages=messages, picture=picture)
 
 
-FORM = 1
-Link = Callable[[RecordedStep], str]
+# Lines of JSON --------------------------------------------------------------------------------------------------------
 
 
 def lines_of(view: RecordingView, link: Link) -> Iterator[str]:

@@ -14,8 +14,8 @@ from bot.channels.chat.turn import Incoming, Person
 from bot.channels.cli.terminal.activity import Activity
 from bot.channels.cli.terminal.console import Console
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role
-from bot.desk.limits import WRONG_OF_ALL, WRONG_OF_ONE
 from bot.desk.people import CODE_ALPHABET, CODE_LENGTH, new_code
+from bot.desk.request_limits import WRONG_OF_ALL, WRONG_OF_ONE
 from storage.events import Events
 from storage.people import Audit
 from tests.support.shop import CHAT, Shop, make_shop

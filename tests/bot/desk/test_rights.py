@@ -26,7 +26,7 @@ from bot.desk.context import API, FAILED, DeskService
 from bot.desk.desk import Desk
 from bot.desk.history_views import HistoryAsked
 from bot.desk.knowledge_views import EntryText, KnowledgeFile
-from bot.desk.limits import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
+from bot.desk.request_limits import NOTED_OF_ONE, OWNER_TIMES, RequestLimit
 from bot.desk.schedules import CHOICES, TIMES
 from bot.desk.schedules_views import ScheduleWish, SweepChange, SweepWhom
 from bot.desk.team_views import PersonView

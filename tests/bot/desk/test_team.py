@@ -10,8 +10,8 @@ import pytest
 from agent_core.errors import RateLimited
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
 from bot.desk.desk import Desk
-from bot.desk.limits import WRONG_OF_ONE
 from bot.desk.people import new_code, plain_name
+from bot.desk.request_limits import WRONG_OF_ONE
 from storage.people import Audit, People
 from tests.support.shop import CHAT, PHONE, Shop
 

@@ -22,7 +22,7 @@ from bot.channels.cli.commands.common import Exit, fail, settings_from
 from bot.channels.cli.terminal.console import Console, Text, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, BadRequest
-from bot.tools.replay.dry_run import Comparison, PictureLikeness, ReplayedStep, try_again
+from bot.tools.replay.dry_run import ActionLikeness, Comparison, ReplayedStep, try_again
 from bot.tools.replay.recording import covered
 from bot.tools.replay.words import action_of
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from bot.desk.history_views import RecordingView
 
 STYLES = {
-    PictureLikeness.SAME: "green",
-    PictureLikeness.NEAR: "cyan",
-    PictureLikeness.DIFFERENT: "yellow",
-    PictureLikeness.INVALID: "red",
+    ActionLikeness.SAME: "green",
+    ActionLikeness.NEAR: "cyan",
+    ActionLikeness.DIFFERENT: "yellow",
+    ActionLikeness.INVALID: "red",
 }
 HEADS = ("step", "recorded", "new", "likeness", "gate", "seconds", "tokens")
 LONGEST = 60  # characters of an action in the table
@@ -182,7 +182,7 @@ def _total(compared: Comparison) -> dict[str, Any]:
         "model": compared.model,
         "profile": compared.profile,
         "count": count,
-        **{kind.value: compared.count(kind) for kind in PictureLikeness},
+        **{kind.value: compared.count(kind) for kind in ActionLikeness},
         "agreement": compared.agreement,
         "seconds": sum(one.seconds for one in tried) / count if count else 0.0,
         "before": sum(one.before for one in tried) / count if count else 0.0,

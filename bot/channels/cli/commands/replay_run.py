@@ -98,7 +98,7 @@ def show_run(wanted: ReplayOptions) -> None:
     files = [*(file for _, file in films), *([wanted.html] if wanted.html else [])]
 
     async def looked(desk: Desk, me: Actor) -> tuple[ReplayView, RecordingView | None, MediaView | None]:
-        from bot.tools.replay.film import MOST_FRAMES
+        from bot.tools.replay.media import MOST_FRAMES
 
         check_new(files, force=wanted.force)
         view = await desk.history.replay(me, wanted.run)
@@ -266,7 +266,7 @@ def _show_messages(step: RecordedStep, console: Console, words: Texts) -> None:
 
 def _write_media(film: MediaView | None, kind: MediaKind, file: Path, words: Texts) -> None:
     """Write a file of exactly the wanted kind; exit with code 2 if it cannot be made or written."""
-    from bot.tools.replay.film import make_media
+    from bot.tools.replay.media import make_media
 
     made = make_media(shots_of(film, words), kind) if film is not None else None
     if film is None or made is None:

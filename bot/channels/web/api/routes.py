@@ -40,7 +40,7 @@ from bot.channels.web.problems import CHALLENGE, problem, problem_of, problem_of
 from bot.desk.actors import Actor
 from bot.desk.context import API, CONSOLE
 from bot.desk.desk import Desk
-from bot.desk.limits import Notebook
+from bot.desk.request_limits import Notebook
 from storage.engine import Database
 from storage.people import Audit
 

@@ -13,7 +13,7 @@ from bot.channels.chat.conversation import Conversation
 from bot.channels.chat.turn import Incoming, Person
 from bot.desk.actors import ChatRef, MessageRef, Role
 from bot.desk.desk import Desk
-from bot.desk.limits import NOTED_OF_ONE, WRONG_OF_ONE
+from bot.desk.request_limits import NOTED_OF_ONE, WRONG_OF_ONE
 from storage.people import Audit, People
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import member

@@ -14,7 +14,7 @@ from bot.channels.chat.texts import texts
 from bot.channels.chat.turn import Incoming, Person, Said
 from bot.desk.actors import ChatRef, Role
 from bot.desk.desk import Desk
-from bot.desk.limits import RequestLimit
+from bot.desk.request_limits import RequestLimit
 from storage.people import Audit
 from storage.runs import NewRun, Runs
 from tests.bot.channels.chat.member import Member, member

@@ -16,7 +16,7 @@ from bot.channels.web.app import make_app, serving
 from bot.channels.web.hooks import MAX_BODY, add_hooks
 from bot.desk.actors import AccessDenied, Actor, BadRequest, NotFound, Role
 from bot.desk.desk import Desk
-from bot.desk.limits import RequestLimit
+from bot.desk.request_limits import RequestLimit
 from bot.desk.webhooks_views import May
 from storage.engine import Database
 from storage.people import Audit

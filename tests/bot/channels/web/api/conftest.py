@@ -16,7 +16,7 @@ from bot.channels.web.api.routes import add_api
 from bot.channels.web.app import make_app, serving
 from bot.desk.actors import Role
 from bot.desk.desk import Desk
-from bot.desk.limits import RequestLimit
+from bot.desk.request_limits import RequestLimit
 from storage.api_keys import ApiKeys
 from storage.engine import Database
 from tests.support.busy import busy_shop

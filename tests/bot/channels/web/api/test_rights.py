@@ -9,7 +9,7 @@ import pytest
 from bot.channels.web.api.operations import Operation, Stream
 from bot.channels.web.api.routes import OPERATIONS
 from bot.desk.actors import Role
-from bot.desk.limits import NOTED_OF_ONE
+from bot.desk.request_limits import NOTED_OF_ONE
 from storage.api_keys import ApiKeys
 from storage.people import Audit
 from tests.bot.channels.web.api.conftest import Api

@@ -18,7 +18,7 @@ from bot.channels.web.app import make_app, serving
 from bot.channels.web.console.routes import add_console
 from bot.desk.actors import Actor, Role
 from bot.desk.desk import Desk
-from bot.desk.limits import RequestLimit
+from bot.desk.request_limits import RequestLimit
 from storage.engine import Database
 from tests.support.busy import Busy, busy_shop
 

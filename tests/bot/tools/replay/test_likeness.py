@@ -8,9 +8,7 @@ from agent_core.actions import parse_reply
 from agent_core.actions.types import Action
 from agent_core.geometry import Box
 from agent_core.perception.readings import Reading, Source
-from agent_core.session import StepRecord
 from bot.tools.replay.dry_run import likeness
-from bot.tools.replay.timings import timings_of
 
 SIZE = (1000, 2000)
 ROW = Reading("一行", Box(0, 400, 1000, 600), Source.TREE)
@@ -52,19 +50,3 @@ def test_likeness(one: str, other: str, expected: str) -> None:
 def test_what_cannot_be_read_is_like_nothing() -> None:
     assert likeness(act('"Back"'), None, size=SIZE) == "invalid"
     assert likeness(None, act('"Back"'), size=SIZE) == "different"
-
-
-def test_timings() -> None:
-    steps = [
-        StepRecord(index=1, reply="r", timings={"model": 1.0, "step": 2.0}, tokens_in=10, tokens_out=1),
-        StepRecord(index=2, reply="r", timings={"model": 2.0, "step": 4.0, "odd": 0.5}),
-        StepRecord(index=3, timings={"step": 6.0}),
-    ]
-    found = timings_of([steps[:2], steps[2:]])
-    assert (found.runs, found.steps, found.asked, found.tokens_in, found.tokens_out) == (2, 3, 2, 10, 1)
-    _, whole, odd = found.phases
-    assert [phase.name for phase in found.phases] == ["model", "step", "odd"]
-    assert (whole.count, whole.total, whole.mean) == (3, 12.0, 4.0)
-    assert (whole.least, whole.most, whole.deviation) == (2.0, 6.0, 2.0)
-    assert (odd.count, odd.deviation) == (1, 0.0)
-    assert timings_of([]).phases == ()

@@ -16,6 +16,7 @@ from typing import Literal
 from PIL import Image, ImageDraw
 
 from agent_core.texts.layout import ellipsize, font, is_emoji, is_joiner, text_width, wrap
+from bot.desk.history_views import spread
 
 Kind = Literal["gif", "album", "sheet"]
 
@@ -41,7 +42,7 @@ NARROWEST = 240  # pixels: a narrower one has no room for words
 
 @dataclass(frozen=True, slots=True)
 class StepPicture:
-    """A shot.
+    """A picture of a step, with its words.
 
     picture: an encoded picture.
     title: one line.
@@ -96,17 +97,6 @@ def make_media(
     if kind == "sheet" or (kind == "gif" and len(seen) > MOST_IN_ALBUM):
         return _sheet(_some(seen, most_frames), shots)
     return _album(_some(seen, MOST_IN_ALBUM), shots, "album")
-
-
-def spread(count: int, most: int) -> list[int]:
-    """Return at most ``most`` of the indexes 0 … ``count`` - 1, evenly spread, including the first and the last."""
-    if most < 1:
-        return []
-    if count <= most:
-        return list(range(count))
-    if most == 1:
-        return [count - 1]
-    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
 
 
 def _some(shots: Sequence[StepPicture], most: int) -> list[StepPicture]:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageSequence
 
-from bot.tools.replay.film import MOST_SIDES, NARROWEST, Kind, ReplayMedia, StepPicture, make_media, sanitised, spread
+from bot.desk.history_views import spread
+from bot.tools.replay.media import MOST_SIDES, NARROWEST, Kind, ReplayMedia, StepPicture, make_media, sanitised
 from simulator.telegram.rules import animation_size, photo_size
 
 STRIP = (22, 32, 44)
