@@ -46,7 +46,10 @@ ROOM_LEFT = 100_000_000  # bytes that stay free while a back-up is unpacked
 
 
 class Manifest(BaseModel):
-    """The description in a back-up, as JSON. A later release may add to it. ``parts``: its databases, one now."""
+    """The description in a back-up, as JSON. A later release may add to it.
+
+    parts: the names of its databases: always one.
+    """
 
     form: StrictInt
     made_at: AwareDatetime

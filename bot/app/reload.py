@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -112,9 +113,9 @@ class Reloader:
             self._still_there()
             new = self._read()
             logs.know(new.secrets())
-            settings, live, waiting = change(core.settings, new)
-            if live:
-                await renew(core, settings)
+            change = taken_over(core.settings, new)
+            if change.live:
+                await renew(core, change.settings)
         except PhonedeskError as error:
             if self.problem != error.message or self._refused != self._content:
                 log.error("settings_refused", kind=error.kind, error=str(error))
@@ -123,12 +124,12 @@ class Reloader:
         if self.problem:
             log.info("settings_usable_again")
         self.problem = ""
-        if live:
-            log.info("settings_taken_over", names=live)
-            await Audit(core.db).write("", "settings", "settings", {"changed": list(live)}, allowed=True)
-        if waiting and waiting != self._waiting:
-            log.warning("settings_need_restart", names=waiting)
-        self._waiting = waiting
+        if change.live:
+            log.info("settings_taken_over", names=change.live)
+            await Audit(core.db).write("", "settings", "settings", {"changed": list(change.live)}, allowed=True)
+        if change.waiting and change.waiting != self._waiting:
+            log.warning("settings_need_restart", names=change.waiting)
+        self._waiting = change.waiting
 
     def _still_there(self) -> None:
         """Raise ConfigInvalid if the file has disappeared: somebody is replacing it, or it was lost."""
@@ -209,15 +210,27 @@ def _content() -> bytes:
     return digest.digest()
 
 
-def change(old: Settings, new: Settings) -> tuple[Settings, tuple[str, ...], tuple[str, ...]]:
-    """Return the old settings with the new live ones, the keys that were taken over, and those that need a restart."""
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """The old settings with the new live ones.
+
+    live: the keys that were taken over. waiting: those that need a restart.
+    """
+
+    settings: Settings
+    live: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+def taken_over(old: Settings, new: Settings) -> SettingsChange:
+    """Take the new values of live settings into the old ones."""
     changed = [name for name in names() if value_at(old, name.path) != value_at(new, name.path)]
     merged: Any = old
     for name in changed:
         if name.is_live:
             merged = _with(merged, name.path, value_at(new, name.path))
     live = tuple(name.key for name in changed if name.is_live)
-    return merged, live, tuple(name.key for name in changed if not name.is_live)
+    return SettingsChange(merged, live, tuple(name.key for name in changed if not name.is_live))
 
 
 def _with(settings: BaseModel, path: SettingPath, value: Any) -> BaseModel:

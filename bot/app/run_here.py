@@ -145,8 +145,11 @@ def stopped_by_interrupt(stop: StopSignal) -> Iterator[None]:
         yield
 
 
+# Sweeps: the look, then one contact after the other -------------------------------------------------------------------
+
+
 @dataclass
-class Done:
+class SweepDone:
     """The result of a sweep. ``status``: as of a run; ``waiting`` if a contact waits for a person."""
 
     run_id: str
@@ -165,7 +168,7 @@ async def sweep_here(
     store: RunStore,
     looks: Callable[[RunRow], Awaitable[None]],
     ended: Callable[[Session], Awaitable[None]],
-) -> Done:
+) -> SweepDone:
     """Check for new messages, answer each contact with a run like any other, and return the result.
 
     looks: called with the sweep's row before the look, which takes seconds. ended: called with each contact's run.
@@ -184,19 +187,19 @@ async def sweep_here(
         await Audit(core.db).write(TERMINAL, TERMINAL, "sweep", {"task": task, "serial": device.serial})
         try:
             await looks(row)
-            prepared = await _look(core, row, device.serial, interrupt)
-            done = Done(row.id, prepared.sweep)
+            prepared = await _look_for_messages(core, row, device.serial, interrupt)
+            done = SweepDone(row.id, prepared.sweep)
             for one in prepared.start:
                 if interrupt.requested or (await runs.asked([row.id])).get(row.id, (False, False))[0]:
                     done.status = STOPPED
                     break
-                session = await _answer(core, prepared, one, human, store, interrupt)
+                session = await _answer_contact(core, prepared, one, human, store, interrupt)
                 done.sessions.append((one.contact, session))
                 await ended(session)
                 if session.status is Status.STOPPED:
                     break
-            done.status = _status(done)
-            await _close(runs, row, done, await not_found(core.db, row, prepared.sweep.details))
+            done.status = _sweep_status(done)
+            await _close_sweep(runs, row, done, await not_found(core.db, row, prepared.sweep.details))
         except BaseException as error:
             stopped = interrupt.requested and isinstance(error, asyncio.CancelledError)
             status, message = (STOPPED, "") if stopped else (FAILED, said(error, core.settings.lang))
@@ -208,7 +211,7 @@ async def sweep_here(
         return done
 
 
-async def _look(core: Core, row: RunRow, serial: str, interrupt: StopSignal) -> Prepared:
+async def _look_for_messages(core: Core, row: RunRow, serial: str, interrupt: StopSignal) -> Prepared:
     device = await core.attached.device(serial)
     try:
         async with lease_of(core.db, device, owner=f"terminal-{os.getpid()}", why=row.id) as lease:
@@ -222,7 +225,7 @@ async def _look(core: Core, row: RunRow, serial: str, interrupt: StopSignal) -> 
         await device.close()
 
 
-async def _answer(
+async def _answer_contact(
     core: Core, prepared: Prepared, one: NewSwept, human: Human, store: RunStore, interrupt: StopSignal
 ) -> Session:
     begun = replace(one, run=replace(one.run, begun=True))
@@ -236,7 +239,7 @@ async def _answer(
         raise
 
 
-def _status(done: Done) -> str:
+def _sweep_status(done: SweepDone) -> str:
     """Return the worst status of all: stopped, failed, waiting, succeeded."""
     ended = {session.comes_to for _, session in done.sessions}
     if done.status == STOPPED or Status.STOPPED in ended:
@@ -246,7 +249,7 @@ def _status(done: Done) -> str:
     return WAITING if ended - {Status.SUCCEEDED} else SUCCEEDED
 
 
-async def _close(runs: Runs, row: RunRow, done: Done, message: str) -> None:
+async def _close_sweep(runs: Runs, row: RunRow, done: SweepDone, message: str) -> None:
     """Store the outcome. The sweep waits only for its own runs, not for an older run that a contact is left to."""
     if done.status != WAITING:
         await runs.end_attempt(row.id, row.attempt, status=done.status, message=message)

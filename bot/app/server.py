@@ -27,9 +27,9 @@ from bot.app.reload import Reloader
 from bot.app.server_names import CONSOLE, web_address, web_names
 from bot.app.settings.layers import Settings
 from bot.app.settings.origin import survey
-from bot.app.shutdown import wait_no_longer
+from bot.app.shutdown import start_in, wait_no_longer
 from bot.app.take_over import TakeOvers
-from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, start_in, until_ended
+from bot.app.worker import RunningWorker, fleet_of, metrics_of, running_worker, until_ended
 from bot.channels.mcp.door import mcp_door
 from bot.channels.web import layered_agent
 from bot.channels.web.api.routes import add_api

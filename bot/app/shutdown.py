@@ -11,8 +11,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
+from typing import Protocol
 
 import structlog
 
@@ -106,6 +107,19 @@ def on_signals(ask: Callable[[], None]) -> Iterator[None]:
     finally:
         for one in undo:
             one()
+
+
+class _Part(Protocol):
+    """A part of a process that runs from ``start`` until ``stop``."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+async def start_in(stack: AsyncExitStack, part: _Part) -> None:
+    """Start a part of a process, and stop it when ``stack`` is closed."""
+    await part.start()
+    stack.push_async_callback(part.stop)
 
 
 def wait_no_longer(db: Database, drain_seconds: float) -> None:

@@ -43,7 +43,6 @@ class TakeOvers:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._idle = IDLE_SECONDS
         self._holds: dict[str, _Hold] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -101,7 +100,7 @@ class TakeOvers:
     async def _held(self, hold: _Hold, taken: asyncio.Future[None]) -> None:
         """Keep the phone until it is given back or idle."""
         loop = asyncio.get_running_loop()
-        hold.until = loop.time() + self._idle
+        hold.until = loop.time() + IDLE_SECONDS
         self._holds[hold.lease.serial] = hold
         taken.set_result(None)
         try:
@@ -122,7 +121,7 @@ class TakeOvers:
         async with hold.acting:
             await self._of(serial, by).lease.check()
             device = hold.device
-            hold.until = asyncio.get_running_loop().time() + self._idle
+            hold.until = asyncio.get_running_loop().time() + IDLE_SECONDS
             if isinstance(action, Type):  # after the present text: a person sees what they add to
                 async with device.keyboard() as keyboard:
                     await keyboard.type(action.text)

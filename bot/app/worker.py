@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -21,7 +21,7 @@ from bot.app.core import Core, question_times
 from bot.app.counters import CountedRuns
 from bot.app.release import release
 from bot.app.settings.layers import Settings
-from bot.app.shutdown import wait_no_longer
+from bot.app.shutdown import start_in, wait_no_longer
 from bot.desk.live_screens import encoded
 from scheduler.runs.dispatcher import Dispatcher
 from scheduler.runs.executor import AttemptOutcome, carry_out, left_alone, outcome_of
@@ -120,17 +120,6 @@ async def running_worker(core: Core, *, tells: bool) -> AsyncIterator[RunningWor
         draining.push_async_callback(host.drain)
         draining.callback(wait_no_longer, core.db, settings.queue.drain_seconds)
         yield RunningWorker(host, worker, queue, draining.aclose)
-
-
-class _Part(Protocol):
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-
-
-async def start_in(stack: AsyncExitStack, part: _Part) -> None:
-    """Start a part of a process, and stop it when ``stack`` is closed."""
-    await part.start()
-    stack.push_async_callback(part.stop)
 
 
 async def listing(core: Core, wanted: Sequence[str] = ()) -> dict[str, str]:

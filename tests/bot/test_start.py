@@ -126,10 +126,7 @@ def test_what_only_looks_into_the_database_loads_no_model_and_no_channel(
 @pytest.mark.parametrize(
     ("parts", "later"),
     [
-        (
-            "bot.app.run_here, bot.app.run_here, bot.channels.cli.terminal.live",
-            set(HEAVY) - {"PIL", "httpx2", "sqlalchemy"},
-        ),
+        ("bot.app.run_here, bot.channels.cli.terminal.live", set(HEAVY) - {"PIL", "httpx2", "sqlalchemy"}),
         ("bot.app.server", {"agents", "mcp", "openai", "telegram"}),
     ],
     ids=["run and sweep", "serve"],

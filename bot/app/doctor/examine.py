@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from agent_core.errors import ConfigError, PhonedeskError
 from agent_core.proxies import LOCAL, LOOPBACK, Route
 from agent_core.texts import sentences
-from bot.app.doctor import machine, mending, other_systems, phone, services, webhooks
+from bot.app.doctor import ios_and_harmonyos, machine, mending, phone, services, webhooks
 from bot.app.doctor.exam import Check, Exam
 from bot.app.doctor.report import CheckResult, CheckStatus, DoctorVerdict
 from bot.app.doctor.texts import DoctorTexts
@@ -30,8 +30,8 @@ __all__ = ["CHECKS", "Check", "CheckResult", "CheckStatus", "examine"]
 CHECKS: tuple[Check, ...] = (
     Check("settings", machine.settings, mend=mending.settings),
     Check("database", machine.database, ("settings",)),
-    Check("hdc", other_systems.hdc, ("settings",), seconds=20),
-    Check("wda", other_systems.wda, ("settings",), seconds=20),
+    Check("hdc", ios_and_harmonyos.hdc, ("settings",), seconds=20),
+    Check("wda", ios_and_harmonyos.wda, ("settings",), seconds=20),
     Check("adb", phone.adb, ("settings",), seconds=10),
     Check("phone", phone.phone, ("adb",), seconds=10, mend=mending.phone),
     Check("authorised", phone.authorised, ("phone",)),
@@ -52,8 +52,8 @@ CHECKS: tuple[Check, ...] = (
     Check("prices", services.prices, ("settings",)),
     Check("limits", services.limits, ("database",)),
     Check("knowledge", services.knowledge, ("settings",), seconds=10),
-    Check("token", services.token, ("settings",), seconds=10),
-    Check("webhook", services.webhook, ("token",), seconds=10),
+    Check("token", services.telegram_token, ("settings",), seconds=10),
+    Check("webhook", services.telegram_webhook, ("token",), seconds=10),
     Check("notify", services.notify, ("settings",)),
     Check("webhooks", webhooks.outgoing, ("database",), seconds=10),
     Check("incoming", webhooks.incoming, ("database",)),

@@ -36,7 +36,7 @@ from agent_core.errors import (
 from agent_core.perception.tree import TreeHealth, health
 from agent_core.texts import Listed, Worded
 from bot.app.doctor.exam import Exam, found, soon
-from bot.app.doctor.other_systems import other_than_android
+from bot.app.doctor.ios_and_harmonyos import other_than_android
 from bot.app.doctor.report import DoctorVerdict, failed, note, ok, skipped, warning
 from bot.app.identities import merged
 

@@ -1,4 +1,7 @@
-"""The checks of the services: the models, the knowledge base, alerts, and the bot at Telegram."""
+"""The checks of the services: the models, the knowledge base, alerts, and the bot at Telegram.
+
+These checks only read.
+"""
 
 from __future__ import annotations
 
@@ -266,7 +269,7 @@ async def notify(exam: Exam) -> DoctorVerdict:
 # -- the bot at Telegram. The webhook there stays as it is
 
 
-async def token(exam: Exam) -> DoctorVerdict:
+async def telegram_token(exam: Exam) -> DoctorVerdict:
     settings = exam.settings.telegram
     secret = settings.token.get_secret_value().strip()
     if not secret:
@@ -277,12 +280,12 @@ async def token(exam: Exam) -> DoctorVerdict:
     try:
         await introduce(bot)
     except TelegramError as error:
-        return _not_reached(failure_of(error), settings, route)
+        return _telegram_failure(failure_of(error), settings, route)
     exam.bot = bot
     return ok("good", name=bot.username).by(route)
 
 
-def _not_reached(why: Failure, settings: TelegramSettings, route: Route) -> DoctorVerdict:
+def _telegram_failure(why: Failure, settings: TelegramSettings, route: Route) -> DoctorVerdict:
     url = settings.api_base_url
     if why == "refused":
         return failed("refused")
@@ -296,7 +299,7 @@ def _not_reached(why: Failure, settings: TelegramSettings, route: Route) -> Doct
     return failed("not_reached", url=url) if why == "not_reached" else failed("silent", url=url)
 
 
-async def webhook(exam: Exam) -> DoctorVerdict:
+async def telegram_webhook(exam: Exam) -> DoctorVerdict:
     settings = exam.settings.telegram
     try:
         info = await found(exam.bot).get_webhook_info()

@@ -66,7 +66,7 @@ class PlanExecutor:
         worker: Worker,
         runs: RunService,
         plan_id: str,
-        new: NewPlan,
+        plan: NewPlan,
         reply: PlanGate | None = None,
         keep: Callable[[], Awaitable[None]] | None = None,
         say: Callable[[str], Awaitable[None]] | None = None,
@@ -82,8 +82,8 @@ class PlanExecutor:
         self._worker = worker
         self._service = runs
         self._plan_id = plan_id
-        self._new = new
-        self._words = texts(new.lang)
+        self._plan = plan
+        self._words = texts(plan.lang)
         self._runs = Runs(core.db)
         self._calls: set[_Call] = set()
         self._hands: dict[str, int] = {}  # by phone: the fencing number under which the plan had it last
@@ -205,7 +205,7 @@ class PlanExecutor:
         return not call.meanwhile
 
     async def _begun(self, call: _Call, serial: str, message: str) -> tuple[Session, str]:
-        core, plan = self._core, self._new
+        core, plan = self._core, self._plan
         steps = core.settings.planner.executor_steps
         settings = core.agent_settings(lang=plan.lang, max_steps=steps)
         new = NewRun(
@@ -298,7 +298,7 @@ class PlanExecutor:
     # Phones -----------------------------------------------------------------------------------------------------------
 
     async def _entries(self) -> list[DeviceEntry]:
-        allowed = (self._new.only,) if self._new.only else self._new.serials
+        allowed = (self._plan.only,) if self._plan.only else self._plan.serials
         return [entry for entry in await self._core.attached.phones() if not allowed or entry.serial in allowed]
 
     async def _serial(self, device_id: str) -> str | None:

@@ -25,6 +25,10 @@ from storage.runs import RunRow
 if TYPE_CHECKING:
     from bot.app.plans.executor import PlanExecutor
 
+MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
+MOST_PARTS = 20  # of a plan that was cut off: the newest
+MOST_SAID = 300  # characters of a part's task, and of its result
+
 
 @dataclass
 class PlanGate:
@@ -155,9 +159,7 @@ class LivePlan:
             self.changed.notify_all()
 
 
-MOST_KEPT = 1000  # characters of a tool's result in the event log; the conversation has all of it
-MOST_PARTS = 20  # of a plan that was cut off: the newest
-MOST_SAID = 300  # characters of a part's task, and of its result
+# Its events in the log, and its note ----------------------------------------------------------------------------------
 
 
 def written(event: PlanEvent) -> tuple[str, dict[str, Any]]:

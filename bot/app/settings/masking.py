@@ -49,6 +49,7 @@ def secrets_given(inside: str, text: str) -> list[str]:
 
 
 def secrets_of_section(section: BaseModel) -> Iterator[str]:
+    """Yield every secret of a section; of free tables and headers only those of 6 characters or more."""
     for _, value in section:
         if isinstance(value, SecretStr):
             yield value.get_secret_value()

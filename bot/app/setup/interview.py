@@ -27,6 +27,8 @@ from bot.channels.cli.commands.wrong import reason
 from bot.channels.cli.terminal.input import Check, TerminalForm
 from bot.channels.cli.terminal.language import texts
 
+OLD_ENV_FILE = f"{ENV_FILE}.old"
+_PRIVATE = 0o600
 LANGUAGES: tuple[Lang, ...] = get_args(Lang)
 # https://core.telegram.org/bots/api#authorizing-your-bot: the bot's id, a colon, its secret.
 _TOKEN = re.compile(r"\d{5,20}:[A-Za-z0-9_-]{30,64}")
@@ -315,10 +317,6 @@ class Interview:
         return ""
 
 
-OLD = f"{ENV_FILE}.old"
-_PRIVATE = 0o600
-
-
 def write_env(values: Mapping[str, str], folder: Path) -> bool:
     """Write the values into ``.env`` of a folder, in one step, readable only by its owner.
 
@@ -339,7 +337,7 @@ def write_env(values: Mapping[str, str], folder: Path) -> bool:
                 set_key(made, key, value, quote_mode="auto", encoding="utf-8")
             made.chmod(_PRIVATE)
             if before:
-                _keep(file.parent / OLD, before)
+                _keep_old(file.parent / OLD_ENV_FILE, before)
             made.replace(file)
         finally:
             made.unlink(missing_ok=True)
@@ -355,7 +353,7 @@ def write_env(values: Mapping[str, str], folder: Path) -> bool:
     return bool(before)
 
 
-def _keep(old: Path, text: str) -> None:
+def _keep_old(old: Path, text: str) -> None:
     old.unlink(missing_ok=True)
     handle = os.open(old, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:

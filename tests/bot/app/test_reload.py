@@ -14,7 +14,7 @@ from agent_core.errors import ConfigInvalid
 from bot.app import logs
 from bot.app.core import Core, open_core
 from bot.app.models import ClientRotation
-from bot.app.reload import Reloader, _closes, change, renew
+from bot.app.reload import Reloader, _closes, renew, taken_over
 from bot.app.settings.files import CONFIG_FILE
 from bot.app.settings.loading import load
 from bot.app.settings.names import LIVE, names
@@ -212,11 +212,12 @@ def test_what_needs_a_restart_is_not_taken_over_with_the_rest() -> None:
             "sweep": old.sweep.model_copy(update={"cool_down_seconds": 9.0}),  # a watch keeps what it began with
         }
     )
-    settings, live, waiting = change(old, new)
+    change = taken_over(old, new)
     needs_restart = {"timezone", "device.serial", "sweep.cool_down_seconds"}
-    assert (live, set(waiting)) == (("device.names",), needs_restart)
-    assert settings.sweep == old.sweep
-    assert (settings.device.names, settings.device.serial) == ({"S1": "Counter"}, old.device.serial)
+    assert (change.live, set(change.waiting)) == (("device.names",), needs_restart)
+    assert change.settings.sweep == old.sweep
+    device = change.settings.device
+    assert (device.names, device.serial) == ({"S1": "Counter"}, old.device.serial)
     known = {name.path[:length] for name in names() for length in (1, 2)}
     assert known >= LIVE
 

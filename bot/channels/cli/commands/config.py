@@ -93,7 +93,6 @@ def _of(every: Sequence[ShownSetting], name: str) -> list[ShownSetting]:
 
 
 def _plain(shown: ShownSetting) -> dict[str, Any]:
-
     first, *over = shown.places
     return {
         "name": shown.name.key,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def init(lang: Literal["zh", "en"] | None = None) -> None:
     """Ask for the needed settings, write ``.env``, and check everything."""
-    from bot.app.setup.interview import OLD, Interview, write_env
+    from bot.app.setup.interview import OLD_ENV_FILE, Interview, write_env
     from bot.app.setup.texts import SetupTexts
     from bot.channels.cli.commands.doctor import check_all
     from bot.channels.cli.terminal.input import TerminalForm
@@ -50,7 +50,7 @@ def init(lang: Literal["zh", "en"] | None = None) -> None:
         fail(error)
     console.print(Text(words.get("output.written", file=folder / ENV_FILE), "green"))
     if was_there:
-        console.print(Text(words.get("output.old", file=OLD)))
+        console.print(Text(words.get("output.old", file=OLD_ENV_FILE)))
     over = talk.over()
     for name, place in over.items():
         console.print(

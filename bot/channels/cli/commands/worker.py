@@ -44,7 +44,7 @@ def worker(
 async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: int) -> None:
     from bot.app.core import open_core
     from bot.app.reload import Reloader
-    from bot.app.shutdown import ending
+    from bot.app.shutdown import ending, start_in
     from bot.app.worker import running_worker, until_ended
 
     words, console = texts(settings.lang), Console()
@@ -57,9 +57,7 @@ async def _work(settings: Settings, read: Callable[[], Settings], metrics_port: 
             phones = await work.host.look()
             console.print(Text(words.get("worker.up", host=work.host.name, phones=len(phones))))
             async with AsyncExitStack() as stack:
-                reloader = Reloader(core, read)
-                await reloader.start()
-                stack.push_async_callback(reloader.stop)
+                await start_in(stack, Reloader(core, read))
                 if metrics_port:
                     console.print(Text(f"{await _serve_metrics(stack, core, work, metrics_port)}/metrics"))
                 await until_ended(ended, work)

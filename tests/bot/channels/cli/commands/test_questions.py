@@ -126,9 +126,11 @@ def test_an_answer_says_what_follows_from_it(shop: Path, kind: str, value: str, 
 
 @pytest.mark.parametrize("given", ["1", "跳过"])
 def test_after_a_restore_the_run_is_on_hold_and_an_answer_says_how_it_is_resumed(shop: Path, given: str) -> None:
-    for command in (["backup", str(shop / "kept.zip")], ["restore", str(shop / "kept.zip")]):
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, done.output
+    kept = str(shop / "kept.zip")
+    made = CliRunner().invoke(app, ["backup", kept, "--json"])
+    assert json.loads(made.output)["parts"] == ["phonedesk.sqlite3"], made.output
+    done = CliRunner().invoke(app, ["restore", kept])
+    assert done.exit_code == 0, done.output
     assert all(part in done.output for part in ("已暂停", "phonedesk console", "/resume", "/stop"))
     code, said = told("answer", "q1", given)
     assert code == 0

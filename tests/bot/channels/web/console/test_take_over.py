@@ -126,9 +126,11 @@ async def test_what_is_typed_is_in_no_log(hands: Hands) -> None:
     assert "password" not in str([row.detail for row in rows])
 
 
-async def test_a_phone_that_is_left_alone_is_given_back_and_its_run_goes_on(hands: Hands) -> None:
+async def test_a_phone_that_is_left_alone_is_given_back_and_its_run_goes_on(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk = hands.running.desk
-    hands.takes._idle = 1.0
+    monkeypatch.setattr("bot.app.take_over.IDLE_SECONDS", 1.0)
     await desk.take_over.take(ONE, hands.serial)
     runs = Runs(desk.context.db)
     run_id = await runs.create(NewRun("打开设置", hands.serial))
