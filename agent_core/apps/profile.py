@@ -242,8 +242,8 @@ def guarded(file: LayeredProfile, shipped: LayeredProfile | None) -> LayeredProf
 
 def layered(data: dict[str, Any]) -> LayeredProfile:
     """Return the profile in the table of a file. Raises ValidationError if it has an unknown field."""
-    layers = data.pop("layers", [])
-    return LayeredProfile.model_validate({"base": AppProfile.model_validate(data), "layers": layers})
+    base = {name: value for name, value in data.items() if name != "layers"}
+    return LayeredProfile.model_validate({"base": AppProfile.model_validate(base), "layers": data.get("layers", [])})
 
 
 def profiles() -> tuple[AppProfile, ...]:

@@ -254,7 +254,8 @@ class TextInput(Protocol):
 class TouchWatch:
     """A watch for touches by a person's fingers. Touches that adb injects are not among them.
 
-    touched: a person has touched the screen since the watch began or ``forget`` was last called.
+    touched: a person has touched the screen since the watch was made or ``forget`` was last called. A phone that fills
+        the watch does not call it.
     """
 
     touched: bool = False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TypeVar
 
-from agent_core.errors import CommandFailed, DeviceOffline
+from agent_core.errors import CommandFailed, DeviceError, DeviceOffline
 from agent_core.retry import Sleep, with_retries
 
 MAX_COMMAND = 60_000  # bytes; adbd closes the stream at 65,535, and older versions of hdc have a buffer of 60 KiB
@@ -67,8 +67,8 @@ def short(line: str) -> str:
     return line if len(line) <= 80 else line[:77] + "…"
 
 
-class Retried:
-    """Calls to one phone that are tried again by the retry table."""
+class PhoneCalls:
+    """Calls to one phone over a shell of the host, adb's or hdc's, that are tried again by the retry table."""
 
     def __init__(self, sleep: Sleep) -> None:
         self._sleep = sleep
@@ -93,5 +93,6 @@ class Retried:
         except DeviceOffline as error:
             self._gone = error.retried = True
             raise
-        self._gone = False
+        if not isinstance(result, DeviceError):  # one that is handed back says nothing about the next call
+            self._gone = False
         return result

@@ -17,15 +17,7 @@ from agent_core.policies.approval import asked_about
 from agent_core.policies.right_chat import title_likeness
 from agent_core.ports import LedgerRow, Record
 from agent_core.reply.asked import CustomerQuestion
-from agent_core.session import (
-    AskedQuestion,
-    Choice,
-    Planned,
-    Question,
-    QuestionKind,
-    RowMark,
-    Session,
-)
+from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
 from agent_core.texts import say, sentences
 
 CANDIDATES = 3

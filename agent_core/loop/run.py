@@ -32,7 +32,7 @@ from agent_core.reply.leftovers import Leftovers
 from agent_core.reply.looking import ChatLooks
 from agent_core.reply.namesakes import Namesakes
 from agent_core.reply.rows import Rows
-from agent_core.reply.sender import Tools
+from agent_core.reply.sender import ReplyContext
 from agent_core.session import Session, Status
 from agent_core.texts import say
 
@@ -87,6 +87,7 @@ class Run:
     async def at_work(self) -> AsyncIterator[None]:
         """Keep the screen on and watch for a person's touches while steps are taken. Otherwise they do not count."""
         awake = nullcontext() if self.session.dry_run else self.device.kept_awake()
+        self.touches.forget()
         try:
             async with awake, self.device.touch_watch(self.touches):
                 yield
@@ -223,17 +224,17 @@ def _reply(
     session: Session, app: AppProfile, outside: Outside, recorder: Recorder, touches: TouchWatch
 ) -> tuple[ReplyFlow, Decisions]:
     observer, ledger = outside.observer, outside.ledger
-    tools = Tools(observer, app, ledger, outside.guard, outside.lease, touches)
+    context = ReplyContext(observer, app, ledger, outside.guard, outside.lease, touches)
     rows = Rows(session, app, ledger, recorder.answer)
-    looks = ChatLooks(tools)
-    hand_over = HandOver(session, tools, rows, looks, on_reply=recorder.reply, save=recorder.save)
+    looks = ChatLooks(context)
+    hand_over = HandOver(session, context, rows, looks, on_reply=recorder.reply, save=recorder.save)
     flow = ReplyFlow(
         session,
-        tools,
+        context,
         Answering(outside.knowledge, outside.chooser, outside.part_chars, outside.checked_versions),
         looks,
         rows,
-        Leftovers(tools),
+        Leftovers(context),
         hand_over,
         Namesakes(session, app, observer, ledger),
     )

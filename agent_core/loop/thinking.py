@@ -1,4 +1,4 @@
-"""What the loop asks of the model: the next action for an observation, and texts for ``Note`` and ``Call_API``."""
+"""What the loop asks of the model: the next action for an observation, and the notes of ``Note`` and ``Call_API``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Readings from a screen: single texts, and the chat page as a whole."""
+"""Readings from a screen: single texts, the chat page as a whole, and doubts of it.
+
+A doubt is data: code compares it, and people are told of it in their language.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Decides by code which text is sent without a person: it must answer all of a customer's own words.
 
 A query only finds candidates. Even if the provider is sure of one by its score, or a model picks it, it is sent only if
-nothing here speaks against it, no other candidate gives a different answer as surely, and nothing in it was hidden.
+``misfit`` finds no reason against it, no other candidate gives a different answer as surely, and nothing in it was
+hidden.
 
 A record whose question, or one of its aliases, is exactly what was asked fits. Any other record, whoever found or
 picked it, must pass ``misfit``: the record may lack nothing that the customer wrote, and the customer's words may lack

@@ -47,11 +47,11 @@ from agent_core.reply.outcome import (
 )
 from agent_core.reply.planning import planned_with, stands
 from agent_core.reply.rows import Rows
-from agent_core.reply.sender import Tools
+from agent_core.reply.sender import ReplyContext
 from agent_core.reply.sureness.plain import stripped
 from agent_core.session import AskedQuestion, Cluster, Planned, Session, Status
 from agent_core.sweep import IN_CHAT, Aside
-from agent_core.sweep.waiting import NOWHERE, aside_of, digest
+from agent_core.sweep.rows import NOWHERE, aside_of, digest
 from agent_core.texts import say, told
 
 log = structlog.get_logger(__name__)
@@ -81,7 +81,7 @@ class ReplyFlow:
     def __init__(
         self,
         session: Session,
-        tools: Tools,
+        context: ReplyContext,
         answering: Answering,
         looks: ChatLooks,
         rows: Rows,
@@ -91,7 +91,7 @@ class ReplyFlow:
     ) -> None:
         self.namesakes = namesakes
         self._session = session
-        self._tools = tools
+        self._context = context
         self._answering = answering
         self._looks = looks
         self._rows = rows
@@ -107,7 +107,7 @@ class ReplyFlow:
     async def fate(self) -> str:
         """Return what the customer has got from this run, in words for a person: an error ends it now."""
         session, planned = self._session, self._session.planned
-        row = await self._tools.ledger.find(self._rows.key(planned.fingerprint)) if planned is not None else None
+        row = await self._context.ledger.find(self._rows.key(planned.fingerprint)) if planned is not None else None
         if stage_of(session, row) in (ReplyStage.SENDING, ReplyStage.UNCLEAR):
             return say(session.lang, "run.maybe_sent")
         return sent_so_far(session)
@@ -140,7 +140,7 @@ class ReplyFlow:
         if session.planned is not None and session.planned.given_up is not None:
             return await self._hand_over.skip(session.planned.given_up, session.planned.fingerprint)
         if touched:
-            seen = await self._tools.look()
+            seen = await self._context.look()
         await self._look_above(seen)
         if session.planned is not None and session.planned.text:
             if session.send_anyway and seen.chat is not None:
@@ -158,7 +158,7 @@ class ReplyFlow:
             return
         looks = 0
         while not cluster.looked_above and not self._in_chat(seen) and looks < LOOKS_ABOVE:
-            seen, looks = await self._tools.look(), looks + 1
+            seen, looks = await self._context.look(), looks + 1
         if last and not cluster.looked_above and self._in_chat(seen) and _all_ours(seen.chat):
             seen = await self._looks.above_ours(seen)
         if seen.chat is None or not self._in_chat(seen):
@@ -192,7 +192,7 @@ class ReplyFlow:
         session.elsewhere = None  # found again below
         newest = chat.newest
         if newest is not None and newest.side is Side.ME and newest.state is BubbleState.FAILED:
-            return end(session, Status.FAILED, "delivery.red_mark", app=self._tools.profile.known_as)
+            return end(session, Status.FAILED, "delivery.red_mark", app=self._context.profile.known_as)
         if nothing_new(chat):
             return await self._nothing_new(seen, chat, lowest=lowest)
         if newest is not None and newest.side is Side.ME:
@@ -256,7 +256,7 @@ class ReplyFlow:
         The ledger records that this customer waits, because the chat is no longer marked as unread.
         """
         session, title = self._session, without_status(chat.title)
-        why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._tools.profile)
+        why = aside_of(ChatRow(title, chat.title_box or NOWHERE), title, (), self._context.profile)
         wrong = refusal is not None and refusal.result is DeliveryResult.WRONG_CHAT
         if not wrong or not session.steps or why is Aside.SERVICE or self._left >= LEAVES:
             return None
@@ -264,9 +264,9 @@ class ReplyFlow:
         theirs = not chat.sure if newest is None else newest.side is Side.THEM or not newest.sure
         if theirs and not chat.group and not self.namesakes.was_read(chat):
             state = IN_CHAT + digest(fingerprint(chat))
-            await self._tools.ledger.keep_waiting(session.serial, self._tools.profile.key, title, state)
+            await self._context.ledger.keep_waiting(session.serial, self._context.profile.key, title, state)
         self._left += 1
-        log.info("left_another_chat", app=self._tools.profile.key, run_id=session.run_id)
+        log.info("left_another_chat", app=self._context.profile.key, run_id=session.run_id)
         return await self._leave("run.left_another", title=title)
 
     async def _may_be_a_namesakes(self) -> bool:
@@ -277,24 +277,24 @@ class ReplyFlow:
 
     async def _leave(self, key: str, **values: object) -> ActResult:
         """Go back from a chat that is not the contact's, or may not be."""
-        await self._tools.lease.check()
-        await self._tools.device.key(Key.BACK)
+        await self._context.lease.check()
+        await self._context.device.key(Key.BACK)
         return ActResult(say(self._session.lang, key, contact=self._session.gate.contact, **values))
 
     async def _open_by_number(self, chat: ChatScreen | None) -> ActResult | None:
         """Let the app open the chat by the contact's number, if known, once in a run. Its title is still compared."""
-        session, gate, tools = self._session, self._session.gate, self._tools
-        url = tools.profile.chat_url_of(gate.number)
+        session, gate, context = self._session, self._session.gate, self._context
+        url = context.profile.chat_url_of(gate.number)
         if session.number_tried or url is None:
             return None
         if chat is not None and same_name(chat.title, gate.contact) and not chat.group:
             return None
         session.number_tried = True
-        await tools.lease.check()
+        await context.lease.check()
         try:
-            await tools.device.open_url(url, tools.profile.package_among(await tools.device.packages()))
+            await context.device.open_url(url, context.profile.package_among(await context.device.packages()))
         except DeviceError as error:
-            log.info("not_opened_by_number", app=tools.profile.key, error=str(error))
+            log.info("not_opened_by_number", app=context.profile.key, error=str(error))
             return None  # the model finds the way
         gate.row_entered = True
         return ActResult(say(session.lang, "run.opened_by_number", contact=gate.contact))
@@ -315,9 +315,9 @@ class ReplyFlow:
                     await self._rows.tell_row(row, ReplyState.SENT)
                 case Fate.RED_MARK:
                     await self._rows.tell_row(row, ReplyState.FAILED)
-                    return end(session, Status.FAILED, "delivery.red_mark", app=self._tools.profile.known_as), True
+                    return end(session, Status.FAILED, "delivery.red_mark", app=self._context.profile.known_as), True
                 case Fate.UNKNOWN:
-                    await self._tools.ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.SENDING])
+                    await self._context.ledger.advance(row.id, ReplyState.UNKNOWN, expected=[ReplyState.SENDING])
                     await self._rows.tell_row(row, ReplyState.UNKNOWN)
                     question = questions.delivery_unknown(session, row)
                     return ask(session, question, "delivery.unknown"), True
@@ -345,7 +345,7 @@ class ReplyFlow:
         session = self._session
         if not query.strip():
             return fail(session, "run.query_blank")
-        seen = await self._tools.look()
+        seen = await self._context.look()
         known = seen.chat is not None and seen.chat.partial and self._rows.current(seen.chat)
         if seen.chat is not None and not seen.chat.sure and not known:
             seen = await self._looks.surer(seen)
@@ -482,26 +482,26 @@ class ReplyFlow:
         changed = await self._changed(version)
         if not changed and await self._version_known(version):
             return None
-        question = questions.first_delivery(session, planned, self._tools.profile.known_as, version, changed)
+        question = questions.first_delivery(session, planned, self._context.profile.known_as, version, changed)
         return ask(session, question, "run.waiting")
 
     async def _version(self) -> str:
-        return await version_of(self._tools.device, self._tools.profile)
+        return await version_of(self._context.device, self._context.profile)
 
     async def _version_known(self, version: str) -> bool:
         if version and version == self._session.version_allowed:
             return True
-        if f"{self._tools.profile.key} {version}" in self._answering.checked:
+        if f"{self._context.profile.key} {version}" in self._answering.checked:
             return True
         learnt = await self._learnt(version)
         if learnt is not None and learnt.looks:
             return True
-        return await self._tools.ledger.version_known(self._session.serial, self._tools.profile.key, version)
+        return await self._context.ledger.version_known(self._session.serial, self._context.profile.key, version)
 
     async def _learnt(self, version: str) -> LearntApp | None:
         if not version:
             return None
-        return await self._tools.ledger.learnt(self._session.serial, self._tools.profile.key, version)
+        return await self._context.ledger.learnt(self._session.serial, self._context.profile.key, version)
 
     async def _changed(self, version: str) -> list[str]:
         """Return the parts that look different from what was learnt on this phone, until they match in this attempt.
@@ -511,15 +511,15 @@ class ReplyFlow:
         learnt = None if self._look_known else await self._learnt(version)
         if learnt is None or not learnt.looks:
             return []
-        seen = await self._tools.look()
+        seen = await self._context.look()
         if seen.chat is None:
             return []
         from agent_core.perception.app_look import look_of  # NumPy: loaded when a picture is read
 
-        look = await asyncio.to_thread(look_of, seen.frame.image, seen.chat, self._tools.profile)
+        look = await asyncio.to_thread(look_of, seen.frame.image, seen.chat, self._context.profile)
         changed = differs(learnt, look)
         if changed and version == self._session.version_allowed:
-            await self._tools.ledger.learn(self._session.serial, learnt.with_look(look))
+            await self._context.ledger.learn(self._session.serial, learnt.with_look(look))
             changed = []
         self._look_known = not changed
         return changed

@@ -23,68 +23,11 @@ from agent_core.reply.match import begins, is_draft
 from agent_core.reply.outcome import DeliveryResult, Outcome, ask, check_planned, end, fail, nothing_left
 from agent_core.reply.planning import bind, new_since
 from agent_core.reply.rows import Rows
-from agent_core.reply.sender import OnSent, ReplySender, Tools
+from agent_core.reply.sender import OnSent, ReplyContext, ReplySender
 from agent_core.session import NOBODY, Answer, GateState, Planned, ReplyRecord, Session, Status
 from agent_core.texts import say
 
 log = structlog.get_logger(__name__)
-
-
-async def deliver(tools: Tools, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = "") -> Outcome:
-    """Send the next part of ``planned`` into the contact's chat, which must be in front and unchanged.
-
-    on_sent: called right after the ledger is updated, before a stop can take effect.
-    drop_draft: a foreign draft that a person allowed to be cleared.
-
-    The chat is unchanged if its newest messages are still those of the plan. The ledger row must be ``planned``.
-    """
-    seen = await tools.look()
-    chat = seen.chat
-    refusal = check_planned(chat, gate, planned)
-    if chat is None or refusal is not None:
-        return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
-    if is_voice_bar(chat):
-        seen = await text_input(tools, chat)
-        chat, refusal = seen.chat, check_planned(seen.chat, gate, planned)
-        if chat is None or refusal is not None:
-            return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
-        if is_voice_bar(chat):
-            return Outcome(DeliveryResult.VOICE_BAR, title=chat.title, frame=seen.frame)
-    if chat.draft is None or chat.input_box is None:
-        return Outcome(DeliveryResult.KEYBOARD)
-    if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
-        return Outcome(DeliveryResult.FOREIGN_DRAFT, chat.draft, chat.title)
-    await tools.lease.check()
-    async with tools.device.keyboard() as keyboard:
-        return await ReplySender(tools, planned, gate, keyboard, seen, on_sent).run()
-
-
-async def text_input(tools: Tools, chat: ChatScreen) -> Observation:
-    """Bring the text input back with one tap if a hold-to-talk bar is in its place. Return a new observation."""
-    if chat.input_box is None and chat.keyboard_icon is not None:
-        await tools.lease.check()
-        await tools.device.tap(chat.keyboard_icon)
-        log.info("voice_bar_left", serial=tools.device.serial)
-    return await tools.look()
-
-
-async def clear_leftover(tools: Tools, chat: ChatScreen, text: str) -> bool:
-    """Clear ``text``, or its beginning, that a dead run left in the input in front. Return whether it was there."""
-    ours = bool(chat.draft) and (is_draft(chat.draft or "", text, chat.source) or begins(text, chat.draft or ""))
-    if not ours or chat.input_box is None:
-        return False
-    device = tools.device
-    async with device.keyboard() as keyboard:
-        await tools.lease.check()  # taking the keyboard took time
-        await device.tap(chat.input_box.center)
-        await keyboard.clear()
-    log.info("leftover_cleared", serial=device.serial)
-    return True
-
-
-def is_voice_bar(chat: ChatScreen) -> bool:
-    """Tell whether a hold-to-talk bar is in the input's place."""
-    return chat.input_box is None and chat.keyboard_icon is not None
 
 
 CHANGES_ALLOWED = 2
@@ -100,7 +43,7 @@ class HandOver:
     def __init__(
         self,
         session: Session,
-        tools: Tools,
+        context: ReplyContext,
         rows: Rows,
         looks: ChatLooks,
         *,
@@ -108,7 +51,7 @@ class HandOver:
         save: Save,
     ) -> None:
         self._session = session
-        self._tools = tools
+        self._context = context
         self._rows = rows
         self._looks = looks
         self._on_reply = on_reply
@@ -117,7 +60,7 @@ class HandOver:
     async def go_on(self, planned: Planned) -> ActResult:
         """Deliver a reply that may come from an earlier attempt, unless the ledger knows its outcome."""
         session = self._session
-        row = await self._tools.ledger.find(self._rows.key(planned.fingerprint))
+        row = await self._context.ledger.find(self._rows.key(planned.fingerprint))
         if row is not None and row.state is ReplyState.SENT:
             if row.run_id != session.run_id:
                 return await self._changed(planned)  # another run has answered it
@@ -146,7 +89,7 @@ class HandOver:
 
     async def _plan(self, planned: Planned, parts: Sequence[str] = ()) -> None:
         """Write the text into the row of the ledger."""
-        await self._tools.ledger.plan(
+        await self._context.ledger.plan(
             planned.ledger_id,
             run_id=self._session.run_id,
             text=planned.text,
@@ -160,8 +103,8 @@ class HandOver:
 
     async def _deliver_part(self, planned: Planned) -> Outcome:
         session = self._session
-        return await deliver(
-            self._tools, planned, session.gate, on_sent=self._part_arrived, drop_draft=session.draft_dropped
+        return await send_part(
+            self._context, planned, session.gate, on_sent=self._part_arrived, drop_draft=session.draft_dropped
         )
 
     async def _part_arrived(self, planned: Planned, frame: Frame | None) -> None:
@@ -204,7 +147,9 @@ class HandOver:
                 return end(session, Status.FAILED, "delivery.keyboard", draft=outcome.detail)
             case DeliveryResult.RED_MARK | DeliveryResult.NOT_SENT:
                 await self._tell(planned, ReplyState.FAILED, outcome.frame)
-                return end(session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._tools.profile.known_as)
+                return end(
+                    session, Status.FAILED, f"delivery.{outcome.result.value}", app=self._context.profile.known_as
+                )
             case DeliveryResult.NOT_IN_CHAT | DeliveryResult.WRONG_CHAT | DeliveryResult.UNSURE_CHAT:
                 session.refusals += 1
                 if session.refusals >= REFUSALS_ALLOWED:
@@ -223,14 +168,14 @@ class HandOver:
             case DeliveryResult.NO_SEND:
                 question = questions.no_send(session, planned)
             case _:
-                asked = say(session.lang, "delivery.voice_bar", app=self._tools.profile.known_as)
+                asked = say(session.lang, "delivery.voice_bar", app=self._context.profile.known_as)
                 question = questions.take_over(session, asked)
         return ask(session, question, "run.waiting", outcome.frame)
 
     async def _still(self, planned: Planned) -> ActResult:
         """Ask a person whether to send this text below the changed chat that they are shown, and below nothing else."""
         session = self._session
-        seen = await self._looks.whole(await self._tools.look())
+        seen = await self._looks.whole(await self._context.look())
         before = list(planned.cluster)
         if seen.chat is not None and is_contacts(seen.chat, session.gate):
             bind(planned, seen.chat)
@@ -265,7 +210,7 @@ class HandOver:
         session.planned = None  # the answer was chosen for other words: think again
         session.changed_chats += 1
         if session.changed_chats > CHANGES_ALLOWED:
-            seen = await self._tools.look()
+            seen = await self._context.look()
             before = list(planned.cluster)
             if seen.chat is not None and is_contacts(seen.chat, session.gate):
                 bind(planned, seen.chat)
@@ -300,7 +245,7 @@ class HandOver:
         return ReplyRecord(
             contact=self._session.gate.contact,
             question=planned.question,
-            app=self._tools.profile.key,
+            app=self._context.profile.key,
             delivered=True,
             **planned.model_dump(include=chosen),
         )
@@ -329,7 +274,7 @@ class HandOver:
     async def covered(self, planned: Planned) -> ActResult:
         """Record that the chosen text is already below these messages, as the answer to another of them."""
         await self._plan(planned)
-        await self._tools.ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
+        await self._context.ledger.advance(planned.ledger_id, ReplyState.SENT, expected=[ReplyState.PLANNED])
         await self._tell(planned, ReplyState.SENT, None)
         self._finish_row(planned.ledger_id)
         return self.sent(self._record_of(planned), "run.resolved_sent")  # an earlier run may have sent it
@@ -364,3 +309,62 @@ class HandOver:
         self._rows.done(ledger_id)
         session.gate.knowledge_done = not (session.cluster and session.cluster.left)
         session.gate.pending_question = next_query(session.cluster)
+
+
+async def send_part(
+    context: ReplyContext, planned: Planned, gate: GateState, *, on_sent: OnSent, drop_draft: str = ""
+) -> Outcome:
+    """Send the next part of ``planned`` into the contact's chat, which must be in front and unchanged.
+
+    on_sent: called right after the ledger is updated, before a stop can take effect.
+    drop_draft: a foreign draft that a person allowed to be cleared.
+
+    The chat is unchanged if its newest messages are still those of the plan. The ledger row must be ``planned``.
+    """
+    seen = await context.look()
+    chat = seen.chat
+    refusal = check_planned(chat, gate, planned)
+    if chat is None or refusal is not None:
+        return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
+    if is_voice_bar(chat):
+        seen = await leave_voice_bar(context, chat)
+        chat, refusal = seen.chat, check_planned(seen.chat, gate, planned)
+        if chat is None or refusal is not None:
+            return refusal or Outcome(DeliveryResult.NOT_IN_CHAT)
+        if is_voice_bar(chat):
+            return Outcome(DeliveryResult.VOICE_BAR, title=chat.title, frame=seen.frame)
+    if chat.draft is None or chat.input_box is None:
+        return Outcome(DeliveryResult.KEYBOARD)
+    if chat.draft and not is_draft(chat.draft, planned.part_text, chat.source) and chat.draft != drop_draft:
+        return Outcome(DeliveryResult.FOREIGN_DRAFT, chat.draft, chat.title)
+    await context.lease.check()
+    async with context.device.keyboard() as keyboard:
+        return await ReplySender(context, planned, gate, keyboard, seen, on_sent).run()
+
+
+async def leave_voice_bar(context: ReplyContext, chat: ChatScreen) -> Observation:
+    """Bring the text input back with one tap if a hold-to-talk bar is in its place. Return a new observation."""
+    if is_voice_bar(chat) and chat.keyboard_icon is not None:
+        await context.lease.check()
+        await context.device.tap(chat.keyboard_icon)
+        log.info("voice_bar_left", serial=context.device.serial)
+    return await context.look()
+
+
+async def clear_leftover(context: ReplyContext, chat: ChatScreen, text: str) -> bool:
+    """Clear ``text``, or its beginning, that a dead run left in the input in front. Return whether it was there."""
+    ours = bool(chat.draft) and (is_draft(chat.draft or "", text, chat.source) or begins(text, chat.draft or ""))
+    if not ours or chat.input_box is None:
+        return False
+    device = context.device
+    async with device.keyboard() as keyboard:
+        await context.lease.check()  # taking the keyboard took time
+        await device.tap(chat.input_box.center)
+        await keyboard.clear()
+    log.info("leftover_cleared", serial=device.serial)
+    return True
+
+
+def is_voice_bar(chat: ChatScreen) -> bool:
+    """Tell whether a hold-to-talk bar is in the input's place."""
+    return chat.input_box is None and chat.keyboard_icon is not None

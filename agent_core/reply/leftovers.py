@@ -12,11 +12,11 @@ from agent_core.perception.compare import fold, same_name
 from agent_core.perception.observer import Observer
 from agent_core.perception.readings import BubbleState, ChatScreen
 from agent_core.ports import Lease, Ledger, LedgerRow, ReplyState, StopGuard
-from agent_core.reply.hand_over import clear_leftover, is_voice_bar, text_input
+from agent_core.reply.hand_over import clear_leftover, is_voice_bar, leave_voice_bar
 from agent_core.reply.match import is_draft, our_bubble_after_question
 from agent_core.reply.outcome import DeliveryResult
 from agent_core.reply.planning import sent_texts
-from agent_core.reply.sender import Tools, watch
+from agent_core.reply.sender import ReplyContext, watch
 from agent_core.session import GateState
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ async def clear_in_front(
         return None  # a page of the app that is not a chat
     if chat is None or not chat.sure:
         return rows[0]
-    leftovers = Leftovers(Tools(observer, app, ledger, guard, lease, touches))
+    leftovers = Leftovers(ReplyContext(observer, app, ledger, guard, lease, touches))
     gate = GateState(app=app.key, contact=chat.title)
     for row in await leftovers.rows(device.serial, chat.title):
         if row.state is ReplyState.TYPING:
@@ -65,12 +65,12 @@ async def clear_in_front(
 class Leftovers:
     """The unfinished rows that are settled by the chat in front, which must be the row's chat."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, context: ReplyContext) -> None:
+        self._context = context
 
     async def rows(self, serial: str, contact: str) -> list[LedgerRow]:
         """Return the contact's unfinished rows."""
-        app, unfinished = self._tools.profile.key, await self._tools.ledger.unfinished(serial)
+        app, unfinished = self._context.profile.key, await self._context.ledger.unfinished(serial)
         return [row for row in unfinished if row.key.app == app and same_name(row.key.contact, contact)]
 
     async def settle(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate]:
@@ -87,11 +87,11 @@ class Leftovers:
         chat = await self._with_draft(chat)
         if chat.draft is None and row.state is ReplyState.TYPING:
             return row, Fate.NOT_SENT  # it stays in typing: the next run that sees the input clears it
-        cleared = await clear_leftover(self._tools, chat, row.part_text)
+        cleared = await clear_leftover(self._context, chat, row.part_text)
         if row.state is ReplyState.TYPING:  # typing never sends
             return await self._advance(row, ReplyState.PLANNED), Fate.NOT_SENT
         # A text in the input was not sent, unless it left just now or its bubble appeared late.
-        again = await self._tools.observer.chat(self._tools.profile)
+        again = await self._context.observer.chat(self._context.profile)
         seen = await self._seen(row, again, gate) if again is not None else None
         if seen is not None:
             return seen
@@ -102,11 +102,11 @@ class Leftovers:
     async def _with_draft(self, chat: ChatScreen) -> ChatScreen:
         """Read the chat again if the content of the input is unknown, or if there is no input."""
         if is_voice_bar(chat):
-            again = (await text_input(self._tools, chat)).chat
+            again = (await leave_voice_bar(self._context, chat)).chat
         elif chat.draft is not None:
             return chat
         else:
-            again = await self._tools.observer.chat(self._tools.profile)
+            again = await self._context.observer.chat(self._context.profile)
         return again if again is not None and same_name(again.title, chat.title) else chat
 
     async def _seen(self, row: LedgerRow, chat: ChatScreen, gate: GateState) -> tuple[LedgerRow, Fate] | None:
@@ -120,23 +120,23 @@ class Leftovers:
             return None
         state = bubble.state
         if state is BubbleState.SENDING:
-            outcome = await watch(self._tools, text, cluster, gate, others=others)
+            outcome = await watch(self._context, text, cluster, gate, others=others)
             if outcome.result is DeliveryResult.UNKNOWN:
                 return row, Fate.UNKNOWN
             state = BubbleState.OK if outcome.result is DeliveryResult.SENT else BubbleState.FAILED
         if state is BubbleState.OK and row.part + 1 < len(row.parts):
-            return await self._tools.ledger.next_part(row.id, part=row.part), Fate.PART_SENT
+            return await self._context.ledger.next_part(row.id, part=row.part), Fate.PART_SENT
         if state is BubbleState.OK:
             return await self._advance(row, ReplyState.SENT), Fate.SENT
         return await self._advance(row, ReplyState.FAILED), Fate.RED_MARK
 
     async def _others(self, row: LedgerRow) -> list[str]:
         """Return the other texts that are known to have been sent below the same messages."""
-        recent = await self._tools.ledger.recent(row.key.serial, row.key.app, row.key.contact)
+        recent = await self._context.ledger.recent(row.key.serial, row.key.app, row.key.contact)
         # Equal words that were asked earlier were other messages, which stand above these.
         rest = [other for other in recent if fold(other.question) != fold(row.question)]
         same = [other for other in rest if set(other.cluster) & set(row.cluster)]
         return [*row.parts[: row.part], *(text for other in same for text in sent_texts(other))]
 
     async def _advance(self, row: LedgerRow, state: ReplyState) -> LedgerRow:
-        return await self._tools.ledger.advance(row.id, state, expected=[row.state])
+        return await self._context.ledger.advance(row.id, state, expected=[row.state])

@@ -12,7 +12,7 @@ from agent_core.perception.compare import same_name
 from agent_core.perception.observer import Observation
 from agent_core.perception.readings import Bubble, ChatScreen, Side
 from agent_core.reply.match import same_text
-from agent_core.reply.sender import Tools
+from agent_core.reply.sender import ReplyContext
 
 log = structlog.get_logger(__name__)
 
@@ -26,8 +26,8 @@ ANCHOR = 32  # letters by which two views of a text are aligned
 class ChatLooks:
     """The reader of the chat in front for one run. It touches the phone only to close a keyboard and to scroll."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, context: ReplyContext) -> None:
+        self._context = context
         self._keyboard_stays = False  # Back did not close it
 
     async def surer(self, seen: Observation) -> Observation:
@@ -37,7 +37,7 @@ class ChatLooks:
         scrolling.
         """
         whole = await self.whole(seen)
-        return whole if whole.chat is not None and whole.chat.sure else await self._tools.look()
+        return whole if whole.chat is not None and whole.chat.sure else await self._context.look()
 
     async def whole(self, seen: Observation) -> Observation:
         """Return the page without a keyboard, and with the upper part of the question if it is out of sight.
@@ -45,9 +45,9 @@ class ChatLooks:
         The keyboard must not hide the page's upper half, because messages are recognised by those above them.
         """
         if seen.keyboard_up and not self._keyboard_stays:
-            await self._tools.lease.check()
-            await self._tools.device.key(Key.BACK)
-            seen = await self._tools.look()
+            await self._context.lease.check()
+            await self._context.device.key(Key.BACK)
+            seen = await self._context.look()
             self._keyboard_stays = seen.chat is None or seen.keyboard_up
         if seen.chat is not None and seen.chat.partial:
             return await self._scrolled(seen, seen.chat, Side.ME)
@@ -65,7 +65,7 @@ class ChatLooks:
         before = seen.chat
         for _ in range(PAGES_UP):
             await self._swipe(seen, up=False, seconds=FLICK_SECONDS)
-            seen = await self._tools.look()
+            seen = await self._context.look()
             if before is None or seen.chat is None or not same_name(seen.chat.title, before.title):
                 break
             if _said(seen.chat) == _said(before):
@@ -82,9 +82,9 @@ class ChatLooks:
         while swipes < PAGES_UP and not begun:
             await self._swipe(seen, up=True)
             swipes += 1
-            page = (await self._tools.look()).chat
+            page = (await self._context.look()).chat
             if page is None or not same_name(page.title, bottom.title):
-                return await self._tools.look()  # somebody has left the chat: do not touch anything there
+                return await self._context.look()  # somebody has left the chat: do not touch anything there
             joined = joined_bubbles(page.bubbles, bubbles, bottom)
             if joined is None:
                 break
@@ -94,7 +94,7 @@ class ChatLooks:
             bubbles = joined
         for _ in range(swipes + 1):
             await self._swipe(seen, up=False)
-        now = await self._tools.look()
+        now = await self._context.look()
         same = now.chat is not None and now.chat.partial == bottom.partial
         if not begun or now.chat is None or not same or now.chat.bubbles[1:] != bottom.bubbles[1:]:
             log.info("not_read_whole", swipes=swipes)
@@ -103,11 +103,11 @@ class ChatLooks:
         return replace(now, chat=chat)
 
     async def _swipe(self, seen: Observation, *, up: bool, seconds: float = SWIPE_SECONDS) -> None:
-        await self._tools.lease.check()
+        await self._context.lease.check()
         width, height = seen.size
         high, low = Point(width // 2, round(0.25 * height)), Point(width // 2, round(0.62 * height))
         start, end = (high, low) if up else (low, high)
-        await self._tools.device.swipe(start, end, seconds)
+        await self._context.device.swipe(start, end, seconds)
 
 
 def _said(chat: ChatScreen) -> list[tuple[Side, str]]:

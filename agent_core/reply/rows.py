@@ -310,7 +310,10 @@ class Rows:
         frame: Frame | None = None,
         person: str = "",
     ) -> None:
-        """Record the state of a question in the answer log. ``query``, ``records``: what the base was asked and had."""
+        """Record the state of a question in the answer log.
+
+        query, records: what the base was asked and had. ``planned`` has its own query, so only one of the two is given.
+        """
         event = AnswerEvent(
             ledger_id,
             self._profile.key,

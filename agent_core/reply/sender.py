@@ -49,8 +49,8 @@ OnSent = Callable[[Planned, Frame | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """The parts of the agent that a delivery uses."""
+class ReplyContext:
+    """What every part of a reply uses: the phone and its app, the ledger, and who may act."""
 
     observer: Observer
     profile: AppProfile
@@ -72,9 +72,15 @@ class ReplySender:
     """The sender of a planned row while it holds the keyboard. ``seen`` is the observation that allowed it."""
 
     def __init__(
-        self, tools: Tools, planned: Planned, gate: GateState, keyboard: TextInput, seen: Observation, on_sent: OnSent
+        self,
+        context: ReplyContext,
+        planned: Planned,
+        gate: GateState,
+        keyboard: TextInput,
+        seen: Observation,
+        on_sent: OnSent,
     ) -> None:
-        self._tools = tools
+        self._context = context
         self._planned = planned
         self._gate = gate
         self._keyboard = keyboard
@@ -86,7 +92,7 @@ class ReplySender:
 
     async def run(self) -> Outcome:
         """Type and send the text, and return the outcome. A refusal or an error before Send removes the text again."""
-        tools, sending = self._tools, False
+        context, sending = self._context, False
         await self._advance(ReplyState.TYPING)
         try:
             refusal = await self._type()
@@ -101,7 +107,7 @@ class ReplySender:
                 # The text stays there, because a person may send it by hand; then a bubble shows it.
                 await self._advance(ReplyState.SENDING)
                 return self._no_send()
-            async with tools.guard.shielded():
+            async with context.guard.shielded():
                 # The ledger comes first because it may wait for its file: only the act itself follows the last picture.
                 await self._advance(ReplyState.SENDING)
                 refusal = await self._last_look(way)
@@ -124,7 +130,7 @@ class ReplySender:
             refusal = await self._focus_and_empty()
             if refusal is not None:
                 return refusal
-            await self._tools.lease.check()
+            await self._context.lease.check()
             await self._keyboard.type(self._planned.part_text)
             refusal = await self._look()
             if refusal is not None:
@@ -153,13 +159,13 @@ class ReplySender:
         if chat is None or chat.input_box is None:
             return Outcome(DeliveryResult.NOT_IN_CHAT)
         drafts = [chat.draft]
-        await self._tools.lease.check()
-        await self._tools.device.tap(chat.input_box.center)
+        await self._context.lease.check()
+        await self._context.device.tap(chat.input_box.center)
         refusal = await self._look()
         if refusal is not None:
             return refusal
         drafts.append(self._seen.chat.draft if self._seen.chat else None)
-        await self._tools.lease.check()
+        await self._context.lease.check()
         await self._keyboard.clear()
         if not any(drafts):
             return None  # there was nothing to clear
@@ -181,18 +187,18 @@ class ReplySender:
         return None if learnt is None or learnt.sends_by == "button" else learnt.sends_by
 
     async def _learnt(self) -> LearntApp | None:
-        version = await version_of(self._tools.device, self._tools.profile)
+        version = await version_of(self._context.device, self._context.profile)
         if not version:
             return None
-        return await self._tools.ledger.learnt(self._tools.device.serial, self._tools.profile.key, version)
+        return await self._context.ledger.learnt(self._context.device.serial, self._context.profile.key, version)
 
     async def _learn(self, way: SendsBy) -> None:
         """Store for this phone the control that a person chose and that was then seen to send."""
-        version = await version_of(self._tools.device, self._tools.profile)
+        version = await version_of(self._context.device, self._context.profile)
         if not version:
             return
-        known = await self._learnt() or LearntApp(self._tools.profile.key, version)
-        await self._tools.ledger.learn(self._tools.device.serial, replace(known, sends_by=way))
+        known = await self._learnt() or LearntApp(self._context.profile.key, version)
+        await self._context.ledger.learn(self._context.device.serial, replace(known, sends_by=way))
         log.info("sends_by_learnt", app=known.app, version=version, sends_by=way)
 
     def _no_send(self) -> Outcome:
@@ -221,14 +227,14 @@ class ReplySender:
             if (send_button(chat) is not None) is not (way == "button"):
                 continue
             asked_at = time.monotonic()
-            await self._tools.lease.check()
+            await self._context.lease.check()
             # If the process was suspended, the picture and the lease check are old.
             if await self._steady(chat) and time.monotonic() - asked_at <= FRESH_SECONDS:
-                return Outcome(DeliveryResult.TOUCHED) if self._tools.touches.touched else None
+                return Outcome(DeliveryResult.TOUCHED) if self._context.touches.touched else None
         return Outcome(DeliveryResult.CHANGED)
 
     async def _look(self) -> Outcome | None:
-        self._seen = await self._tools.look()
+        self._seen = await self._context.look()
         return check_planned(self._seen.chat, self._gate, self._planned)
 
     async def _steady(self, chat: ChatScreen) -> bool:
@@ -236,15 +242,15 @@ class ReplySender:
 
         Compared are the title, the question, the button and the input, except for a blinking cursor.
         """
-        now, then = await self._tools.device.screenshot(), self._seen.frame
+        now, then = await self._context.device.screenshot(), self._seen.frame
         if chat.input_box is None or now.size != then.size:
             return False
         tops = [bubble.box.top for bubble in chat.question if bubble.box is not None]
-        top = min(tops, default=round(self._tools.profile.messages_region[1] * now.size[1]))
+        top = min(tops, default=round(self._context.profile.messages_region[1] * now.size[1]))
         messages = Box(0, top, now.size[0], max(top + 1, chat.input_box.top - 12))
         button = send_button(chat)
         return (
-            same_title(self._seen, now, self._tools.profile)
+            same_title(self._seen, now, self._context.profile)
             and is_same_but_for_a_cursor(now, then, chat.input_box)
             and _same(now, then, messages)
             and (button is None or _same(now, then, Box(button.x - 8, button.y - 8, button.x + 8, button.y + 8)))
@@ -259,16 +265,16 @@ class ReplySender:
         the next run that sees the chat clears it.
         """
         with suppress(PhonedeskError, LedgerConflict):
-            await self._tools.lease.check()
+            await self._context.lease.check()
             if self._state is ReplyState.SENDING:  # nothing was tapped: typing never sends
                 await self._advance(ReplyState.TYPING)
             if patient and not await self._is_open():
                 return
             if self._seen.chat is None or not is_contacts(self._seen.chat, self._gate):
                 return
-            await self._tools.lease.check()
+            await self._context.lease.check()
             await self._keyboard.clear()
-            left = await self._tools.observer.chat(self._tools.profile)  # the focus may have moved elsewhere
+            left = await self._context.observer.chat(self._context.profile)  # the focus may have moved elsewhere
             if left is not None and left.draft == "" and is_contacts(left, self._gate):
                 await self._advance(ReplyState.PLANNED)
 
@@ -277,10 +283,10 @@ class ReplySender:
 
         If it was locked, the chat is read again and the input focused.
         """
-        tools, waited = self._tools, False
+        context, waited = self._context, False
         until = time.monotonic() + UNLOCK_SECONDS
         while True:
-            look = await tools.device.look()
+            look = await context.device.look()
             if look.screen.awake and look.window.kind is not WindowKind.LOCK:
                 break
             if time.monotonic() >= until:
@@ -289,11 +295,11 @@ class ReplySender:
             await asyncio.sleep(UNLOCK_LOOKS)
         if not waited:
             return True
-        self._seen = await tools.look()
+        self._seen = await context.look()
         chat = self._seen.chat
         if chat is not None and chat.input_box is not None and is_contacts(chat, self._gate):
-            await tools.lease.check()
-            await tools.device.tap(chat.input_box.center)
+            await context.lease.check()
+            await context.device.tap(chat.input_box.center)
         return True
 
     # -- after Send ----------------------------------------------------------------------------------------------
@@ -309,13 +315,13 @@ class ReplySender:
             if refusal is not None and refusal.result is not DeliveryResult.CHANGED:
                 return refusal  # sending: the next run that looks sees whether it is gone, and clears it
             if refusal is None:
-                await self._tools.lease.check()
+                await self._context.lease.check()
                 await self._keyboard.key(Key.ENTER)
                 outcome = await self._watch()
             else:
                 changed = refusal  # it is taken out again
         if outcome.result is DeliveryResult.NOT_SENT:
-            await self._tools.lease.check()
+            await self._context.lease.check()
             await self._keyboard.clear()
             late = await self._watch(CLEARED_SECONDS)  # it may have been sent just now
             outcome = outcome if late.result is DeliveryResult.UNKNOWN else late
@@ -325,7 +331,7 @@ class ReplySender:
                 outcome = changed
         state = STATES[outcome.result]
         if state is ReplyState.SENT and self._planned.part + 1 < len(self._planned.parts):
-            await self._tools.ledger.next_part(self._planned.ledger_id, part=self._planned.part)
+            await self._context.ledger.next_part(self._planned.ledger_id, part=self._planned.part)
         else:
             await self._advance(state)
         if outcome.result is DeliveryResult.SENT:
@@ -336,13 +342,13 @@ class ReplySender:
 
     async def _is_empty(self) -> bool:
         """Tell whether the contact's input is seen to be empty."""
-        chat, _ = await _glance(self._tools)
+        chat, _ = await _glance(self._context)
         return chat is not None and chat.draft == "" and is_contacts(chat, self._gate)
 
     async def _watch(self, seconds: float = OUTCOME_SECONDS) -> Outcome:
         planned = self._planned
         return await watch(
-            self._tools,
+            self._context,
             planned.part_text,
             planned.cluster,
             self._gate,
@@ -352,12 +358,12 @@ class ReplySender:
         )
 
     async def _advance(self, state: ReplyState) -> None:
-        await self._tools.ledger.advance(self._planned.ledger_id, state, expected=[self._state])
+        await self._context.ledger.advance(self._planned.ledger_id, state, expected=[self._state])
         self._state = state
 
 
 async def watch(
-    tools: Tools,
+    context: ReplyContext,
     text: str,
     cluster: Sequence[str],
     gate: GateState,
@@ -377,7 +383,7 @@ async def watch(
     begun = time.monotonic()
     until, unsent = begun + seconds, 0
     while True:
-        chat, frame = await _glance(tools)
+        chat, frame = await _glance(context)
         waiting = False
         if chat is not None and is_contacts(chat, gate):
             bubble = our_bubble_after_question(chat, cluster, text, no_older=no_older, others=others)
@@ -395,14 +401,14 @@ async def watch(
             return Outcome(DeliveryResult.UNKNOWN, frame=frame)
 
 
-async def _glance(tools: Tools) -> tuple[ChatScreen | None, Frame | None]:
+async def _glance(context: ReplyContext) -> tuple[ChatScreen | None, Frame | None]:
     """Observe the chat. Return None for both if that fails: the next picture may show the outcome."""
     try:
-        seen = await tools.look()
+        seen = await context.look()
     except (DeviceOffline, ScreenOff, LeaseLost):
         raise
     except DeviceError as error:
-        log.info("look_failed", serial=tools.device.serial, kind=error.kind)
+        log.info("look_failed", serial=context.device.serial, kind=error.kind)
         return None, None
     return seen.chat, seen.frame
 

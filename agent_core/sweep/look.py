@@ -23,7 +23,7 @@ from agent_core.perception.readings import ChatScreen, Reading, Side
 from agent_core.perception.tree import TreeHealth
 from agent_core.ports import Lease
 from agent_core.sweep.result import IN_CHAT, ListMemory, LookOutcome, UnreadLook, Waiting
-from agent_core.sweep.waiting import FoundRow, digest, notes_digest, own_notes
+from agent_core.sweep.rows import FoundRow, digest, notes_digest, own_notes
 
 MOST_PAGES = 6
 MOST_WAYS = 6  # actions on the way to the list; after these it counts as unreachable

@@ -19,7 +19,7 @@ from agent_core.errors import InputRejected
 from agent_core.perception.compare import same_name
 from agent_core.policies.detect import reply_task
 from agent_core.sweep import LookOutcome, UnreadLook, Waiting
-from agent_core.sweep.waiting import noted
+from agent_core.sweep.rows import noted
 from agent_core.texts import kept_language
 from scheduler.clock import never
 from scheduler.jobs.periodic import Periodic

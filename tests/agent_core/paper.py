@@ -446,7 +446,10 @@ class PaperPhone:
     @asynccontextmanager
     async def touch_watch(self, watch: TouchWatch | None = None) -> AsyncIterator[TouchWatch]:
         self._touches = watch or TouchWatch()
-        yield self._touches
+        try:
+            yield self._touches
+        finally:
+            self._touches = TouchWatch()
 
     async def leave(self) -> None:
         return None

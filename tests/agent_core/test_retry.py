@@ -116,10 +116,12 @@ async def test_each_error_has_its_own_count() -> None:
     assert attempts.waited == [1, 2]
 
 
-def test_the_nearest_class_decides() -> None:
-    assert delays_for(errors.CommandFailed("x")) == RETRIES[errors.DeviceError]
-    assert delays_for(LaterError(None)) == RETRIES[errors.ModelQuota]
-    assert delays_for(errors.InputRejected("x")) == RETRIES[errors.SecurityError]
+def test_the_nearest_class_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, row in enumerate((errors.DeviceError, errors.ModelQuota, errors.SecurityError)):
+        monkeypatch.setitem(RETRIES, row, (number + 20,))
+    assert delays_for(errors.CommandFailed("x")) == (20,)
+    assert delays_for(LaterError(None)) == (21,)
+    assert delays_for(errors.InputRejected("x")) == (22,)
     assert delays_for(RuntimeError()) == ()
 
 

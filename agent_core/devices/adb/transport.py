@@ -21,7 +21,7 @@ import structlog
 from agent_core.devices.adb.brands import PROPERTIES, Brand, brand_of, input_denied
 from agent_core.devices.adb.connection import AdbConnection
 from agent_core.devices.adb.parse import denies_input, first_line
-from agent_core.devices.shell import Retried, check_length, command_line, short
+from agent_core.devices.shell import PhoneCalls, check_length, command_line, short
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized
 from agent_core.retry import Sleep
 from agent_core.texts import Worded
@@ -64,7 +64,7 @@ def require(result: ShellResult) -> None:
         raise CommandFailed(f"The phone said: {why}", key="phone_said", why=why)
 
 
-class Transport(Retried):
+class Transport(PhoneCalls):
     """Calls to one phone through one adb server. ``round_trips`` counts the streams that were opened to the phone.
 
     serial: the phone's name in errors and logs.

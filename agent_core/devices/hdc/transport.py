@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from agent_core.devices.shell import Raw, Retried, check_length, command_line, short
+from agent_core.devices.shell import PhoneCalls, Raw, check_length, command_line, short
 from agent_core.errors import CommandFailed, DeviceError, DeviceOffline, DeviceUnauthorized, HdcNotFound
 from agent_core.retry import Sleep
 
@@ -77,7 +77,7 @@ class HdcProgram:
         return output.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
-class HdcTransport(Retried):
+class HdcTransport(PhoneCalls):
     """Calls to the phone with the connect key ``key``. ``round_trips`` counts the processes that were started."""
 
     def __init__(self, program: HdcProgram, key: str, *, sleep: Sleep = asyncio.sleep) -> None:
@@ -162,9 +162,7 @@ class HdcTransport(Retried):
                     raise
                 return error
 
-        gone = self._gone
         result = await self._retried(attempt)
         if isinstance(result, DeviceError):
-            self._gone = gone  # this says nothing about the next call
             raise result
         return result

@@ -1,1 +1,1 @@
-"""Decides by code, from all of the customer's own words, whether a record answers them."""
+"""Brings a customer's words into forms that code can compare."""

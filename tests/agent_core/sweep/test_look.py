@@ -13,7 +13,7 @@ from agent_core.perception.observer import TreeUse
 from agent_core.perception.reader import ScreenReader
 from agent_core.sweep import Aside, ListMemory, LookOutcome, UnreadLook, look_for_unread
 from agent_core.sweep.result import SetAside
-from agent_core.sweep.waiting import FoundRow, aside_of, whole_name
+from agent_core.sweep.rows import FoundRow, aside_of, whole_name
 from simulator.phone.scenario import ContactPart, MessagePart, Scenario
 from tests.support.lab import OCR, QQ, Lab, lab
 

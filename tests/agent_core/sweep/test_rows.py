@@ -12,7 +12,7 @@ from agent_core.devices.base import Node, Notification
 from agent_core.geometry import Box
 from agent_core.perception.lists import ChatRow, with_preview
 from agent_core.sweep import Aside
-from agent_core.sweep.waiting import FoundRow, Noted, noted, state_of, told_by, whole_name
+from agent_core.sweep.rows import FoundRow, Noted, noted, state_of, told_by, whole_name
 
 QQ, WECHAT = profile("qq"), profile("wechat")
 
