@@ -118,6 +118,7 @@ async def test_a_fault_of_ours_is_not_blamed_on_the_endpoint() -> None:
     assert end == PlanFailed("The plan failed and is not done: ZeroDivisionError")
 
 
+@pytest.mark.rotating(parts=2)
 def test_a_proxy_of_the_environment_that_is_none_is_no_hindrance() -> None:
     """The library would make an HTTP client for its tracing, which goes by the environment."""
     given = {

@@ -171,7 +171,7 @@ def test_what_is_refused_is_forgotten_once_a_page_is_read() -> None:
     assert watch.count(Wait(), unread) is not None
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @needs_ocr
 async def test_a_contact_is_searched_by_its_name_in_pictures() -> None:
     async with lab() as bench:

@@ -107,6 +107,7 @@ async def test_what_is_still_needed_stays(db: Database, clock: Clock) -> None:
     assert len(await Audit(db).seen(["telegram:1"])) == 1
 
 
+@pytest.mark.rotating(parts=3)
 @pytest.mark.slow
 async def test_a_year_of_rows_shrinks(tmp_path: Path, clock: Clock) -> None:
     """Everything that grows, a year of it: rows and file."""

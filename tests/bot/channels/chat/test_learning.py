@@ -180,7 +180,7 @@ async def test_a_chat_further_down_the_list_is_found(tmp_path: Path, monkeypatch
         assert "没有没有的人" in str(await chat.say("/devices learn qq 没有的人"))
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @needs_ocr
 async def test_owner_says_what_sends_if_no_button_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with talk("wechat-enter", tmp_path, monkeypatch) as chat:

@@ -32,7 +32,7 @@ def empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHONEDESK_LANG", "en")
 
 
-@pytest.mark.rotating(parts=2)
+@pytest.mark.rotating(parts=3)
 @needs_ocr
 def test_export_writes_a_file_that_the_desk_can_show(tmp_path: Path) -> None:
     drawn = draw("qq-plain", "王小二", [them("顺丰单号", 600)])
@@ -60,6 +60,7 @@ def test_what_is_no_screen_is_refused(tmp_path: Path) -> None:
     assert code == 2
 
 
+@pytest.mark.rotating(parts=2)
 @needs_ocr
 async def test_export_takes_what_a_phone_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kit = load_kit(FOLDER / "qq-plain-chat.kit.json")
