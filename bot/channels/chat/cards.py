@@ -47,7 +47,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOrder:
-    """An order for a replay. It takes seconds, so the channel has it made when it is shown (``history.media_card``)."""
+    """An order for a replay. It takes seconds, so the channel has it made when it is shown (``history.media_card``).
+
+    It is stored in Telegram's outbox without the values that are the defaults: the names and defaults must stay.
+    """
 
     run_id: str
     kind: Literal["gif", "album", "sheet"] = "gif"

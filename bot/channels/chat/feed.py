@@ -34,7 +34,8 @@ TRIES = 3
 REMEMBERED = 500
 MOST_FOLLOWING = 12_000  # characters of a run's replies, in messages after its card
 QUESTION_EVENTS = {"question", "answered", "closed", "reminder", "escalated", "learnt"}
-NEWS = {"digest", "alert", "schedule"}  # they belong to no run: due digests, outages and recoveries, missed ticks
+# They belong to no run: due digests, outages and recoveries, missed ticks.
+NOTIFICATIONS = {"digest", "alert", "schedule"}
 FINAL = {status.value for status in RunStatus if status.final}
 
 
@@ -117,8 +118,8 @@ class Feed:
             await run_shielded(self._desk.confirm(self._outlet.channel, self._last))
 
     async def _show(self, event: EventView) -> None:
-        if event.kind in NEWS:
-            await self._show_news(event)
+        if event.kind in NOTIFICATIONS:
+            await self._notify(event)
             return
         if self._is_elsewhere(event):
             return
@@ -135,23 +136,23 @@ class Feed:
         else:
             await self._show_run(event, run, run.chat)
 
-    async def _show_news(self, event: EventView) -> None:
+    async def _notify(self, event: EventView) -> None:
         """Show an event that belongs to no run, once for each chat however often this is called."""
         if event.kind == "digest":
             due = await self._desk.digest.due(event.data)
             if due is not None:
                 to, view = due
-                await self._put_news(to, await digest_card(view, texts(to.lang)), event)
+                await self._put_notification(to, await digest_card(view, texts(to.lang)), event)
         elif event.kind == "schedule":
             news = await self._desk.schedules.news(event.data)
             if news is not None:
-                await self._put_news(Addressee(news.chat, news.lang), news_card(news, texts(news.lang)), event)
+                await self._put_notification(Addressee(news.chat, news.lang), news_card(news, texts(news.lang)), event)
         else:
             alert = await self._desk.digest.alert(event.data)
             for to in await self._desk.digest.alerted(event.created_at):
-                await self._put_news(to, alert_card(alert, texts(to.lang)), event)
+                await self._put_notification(to, alert_card(alert, texts(to.lang)), event)
 
-    async def _put_news(self, to: Addressee, card: Card, event: EventView) -> None:
+    async def _put_notification(self, to: Addressee, card: Card, event: EventView) -> None:
         if to.chat.channel == self._outlet.channel:
             await self._outlet.put(Outgoing(card, to.chat, once=f"{event.kind}:{event.id}:{to.chat.chat_id}"))
 

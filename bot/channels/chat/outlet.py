@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bot.channels.chat.cards import Card
 from bot.channels.chat.turn import Outgoing
 from bot.desk.actors import ChatRef, MessageRef
-from bot.desk.desk import Desk
 from bot.desk.views import RunView
+
+if TYPE_CHECKING:
+    from bot.desk.desk import Desk
 
 
 class LiveCard(NamedTuple):

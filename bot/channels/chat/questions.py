@@ -105,12 +105,6 @@ async def _picture(turn: Turn, view: QuestionView) -> bytes | None:
     return await turn.desk.questions.picture(view.id)
 
 
-SUBJECT = Subject(
-    commands={"ask": ask},
-    buttons={"ask": show, "look": look},
-)
-
-
 # Cards ----------------------------------------------------------------------------------------------------------------
 
 
@@ -345,3 +339,9 @@ def reminder_card(view: QuestionView, texts: Texts, *, now: datetime) -> Card:
     title = texts.get("ask.reminder", open=open_since(texts, view.asked_at or now, now))
     show = Button(f"ask:{view.id}", texts.get("offer.show_question"))
     return Card(title, tuple(lines), None, ((show,),), question=view.id)
+
+
+SUBJECT = Subject(
+    commands={"ask": ask},
+    buttons={"ask": show, "look": look},
+)

@@ -140,12 +140,6 @@ async def _resume_tapped(turn: Turn, run_id: str) -> Said:
     return Said(toast="\n".join((turn.texts.get("ask.resumed"), *away)), alert=bool(away))
 
 
-SUBJECT = Subject(
-    commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status},
-    buttons={"stop": _stop_tapped, "hold": _hold_tapped, "resume": _resume_tapped},
-)
-
-
 # Status ---------------------------------------------------------------------------------------------------------------
 
 
@@ -183,3 +177,9 @@ def _status_row(run: RunView, texts: Texts) -> tuple[Button, ...]:
     if not run.held:
         return (stop,)
     return (Button(f"resume:{run.id}", f"{texts.get('button.resume')} · {run.task[:20]}", "success"), stop)
+
+
+SUBJECT = Subject(
+    commands={"run": run, "stop": stop, "hold": hold, "resume": resume, "status": status},
+    buttons={"stop": _stop_tapped, "hold": _hold_tapped, "resume": _resume_tapped},
+)

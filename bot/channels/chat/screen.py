@@ -68,9 +68,6 @@ async def _button(turn: Turn, value: str) -> Said:
     return await screen(replace(turn, rest=value))
 
 
-SUBJECT = Subject(commands={"screen": screen}, buttons={"screen": _button})
-
-
 # The reading, also for the terminal -----------------------------------------------------------------------------------
 
 
@@ -127,3 +124,6 @@ def _input(page: PageReport, words: Texts) -> str:
 
 def _doubted(text: str, sure: bool, words: Texts) -> str:
     return text if sure else words.get("reading.unsure", text=text)
+
+
+SUBJECT = Subject(commands={"screen": screen}, buttons={"screen": _button})

@@ -36,10 +36,12 @@ class RunMessage(Wish):
     device: Line = ""
 
 
-class AnswerMessage(ApiNewAnswer):
-    """An answer to the question with this id."""
+class AnswerMessage(Wish):
+    """An answer to the question with this id: the value of one of its choices, or own words."""
 
     question: Annotated[Line, Field(min_length=1)]
+    choice: Line = ""
+    text: Text = ""
 
 
 def add_hooks(app: web.Application, desk: Desk) -> None:
@@ -84,5 +86,6 @@ async def _start(desk: Desk, sender: Sender, body: bytes) -> dict[str, str]:
 
 async def _answer(desk: Desk, sender: Sender, body: bytes) -> dict[str, str]:
     wish = AnswerMessage.model_validate_json(body)
-    outcome = await answer_question(ApiCall(desk, sender.actor, sender.key), wish.question, wish)
+    answer = ApiNewAnswer(choice=wish.choice, text=wish.text)
+    outcome = await answer_question(ApiCall(desk, sender.actor, sender.key), wish.question, answer)
     return {"question": wish.question, "answer": outcome.answer}

@@ -150,6 +150,8 @@ async def test_a_question_is_answered_once(hooks: Hooks) -> None:
     assert (await hooks.send("crm", secret, {**wish, "choice": "none of these"}))[0] == 400
     assert (await hooks.send("crm", secret, {**wish, "text": "both"}))[0] == 400
     assert (await hooks.send("crm", secret, {"question": "nothing", "choice": "skip"}))[0] == 404
+    status, said = await hooks.send("crm", secret, {"choice": 1})
+    assert (status, said["detail"]) == (400, "question: Field required")
     done = (200, {"question": QUESTION.id, "answer": "skip"})
     assert await hooks.send("crm", secret, wish, name_it="msg_2") == done
     assert await hooks.send("crm", secret, wish, name_it="msg_2") == done
