@@ -42,7 +42,7 @@ LOADED = (
     *("simulator.model.server", "simulator.phone.server", "bot.tools.eval.scenario"),
     *(
         f"bot.channels.cli.commands.{name}"
-        for name in ("demo", "devices", "doctor", "pair", "replay", "run", "serve", "servers", "sweep", "wrong")
+        for name in ("console", "demo", "devices", "doctor", "replay", "run", "serve", "servers", "sweep", "wrong")
     ),
     *(f"bot.channels.cli.terminal.{name}" for name in ("ask", "greeting", "live", "render")),
 )

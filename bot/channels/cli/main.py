@@ -30,7 +30,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "doctor": "doctor",
         "devices": "devices",
         "serve": "serve",
-        "console": "pair",
+        "console": "console",
         "pair": "pair",
     },
     "work": {"run": "run", "sweep": "sweep", "schedule": "schedule", "questions": "questions", "replay": "replay"},

@@ -1,22 +1,16 @@
-"""``phonedesk pair`` and ``phonedesk console``: a code or a link for one more person, and a link to log in with."""
+"""``phonedesk pair``: invites one more person."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
 import structlog
-import typer
 
 from bot.app.settings.layers import Settings
-from bot.channels.cli.commands.at_desk import clock_runs, who_of, with_desk
+from bot.channels.cli.commands.at_desk import with_desk
 from bot.channels.cli.commands.common import Json, run_async, settings_from
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import before
-from bot.desk.actors import Actor, Role
-
-if TYPE_CHECKING:
-    from bot.desk.desk import Desk
+from bot.desk.actors import Role
 
 log = structlog.get_logger(__name__)
 
@@ -67,27 +61,3 @@ async def _start_link(settings: Settings) -> str:
         except TelegramError as error:
             log.debug("bot_not_asked", error=str(error).replace(token, "***"))
             return ""
-
-
-def console(
-    person: Annotated[str, typer.Option("--for")] = "",
-    as_json: Json = False,
-) -> None:
-    """Print a log-in link; it can be used once, within ten minutes, or within a day if it is for somebody else."""
-
-    async def linked(desk: Desk, me: Actor) -> tuple[str, bool]:
-        served = await clock_runs(desk)
-        if not person:
-            return await desk.console.link(me), served
-        return await desk.console.link_for(me, await desk.team.find(me, who_of(person))), served
-
-    (link, served), lang = with_desk(linked)
-    if as_json:
-        print_json({"link": link, "served": served})
-        return
-    words, below = texts(lang), Console(stderr=True)
-    Console().print(Text(link), soft_wrap=True)
-    below.print(Text(words.get("console.hint_for" if person else "console.hint")))
-    if not served:
-        folder = settings_from().data_dir.absolute()
-        below.print(Text(words.get("console.not_served", folder=folder), "yellow"))
