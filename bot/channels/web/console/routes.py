@@ -1,4 +1,4 @@
-"""Serves the console: its pages for those who are logged in, logging in and out, its files, and their headers."""
+"""Serves the console: its pages for those who are logged in, its files, and the headers that protect them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp_jinja2
@@ -15,29 +15,25 @@ import jinja2
 import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent_core.errors import PhonedeskError
-from agent_core.texts import Lang, language_of
+from agent_core.texts import Lang
 from bot.app.release import program
-from bot.app.request_body import body_of
 from bot.app.server_names import CONSOLE, ServerNames
 from bot.channels.web.api.events import HEARTBEAT_SECONDS
 from bot.channels.web.app import CONSOLE_PAGE
-from bot.channels.web.callers import COOKIE, COOKIE_SECONDS, forged, refusal_of_page, secret_of
-from bot.channels.web.console import chat, customers, schedules, statistics, team, work
+from bot.channels.web.callers import secret_of
+from bot.channels.web.console import chat, customers, knowledge, schedules, statistics, team, work
+from bot.channels.web.console.session import LOGIN, Sessions, spoken
 from bot.channels.web.console.texts import ConsoleTexts, console_texts
 from bot.channels.web.console.visit import Page, Visit
-from bot.channels.web.problems import problem_of, problem_of_input, status_of
+from bot.channels.web.problems import status_of
 from bot.desk.actors import Actor, Role
-from bot.desk.console import MAX_SECRET
 from bot.desk.desk import Desk
 
 log = structlog.get_logger(__name__)
 
 HERE = Path(__file__).parent
-LOGIN = CONSOLE + "/login"
-MOST = 1000  # bytes of the body of a log-in
 PAGES: tuple[Page, ...] = tuple(
     page
     for pages in (
@@ -47,7 +43,7 @@ PAGES: tuple[Page, ...] = tuple(
         work.history,
         customers.answers,
         statistics.statistics,
-        customers.knowledge,
+        knowledge.knowledge,
         schedules.schedules,
         customers.contacts,
         team.people,
@@ -186,82 +182,3 @@ class _Console:
             **shown,
         }
         return aiohttp_jinja2.render_template(template, request, context, status=status)
-
-
-# Logging in and out ---------------------------------------------------------------------------------------------------
-
-
-class _Login(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    code: Annotated[str, Field(min_length=1, max_length=MAX_SECRET)]
-
-
-class _Language(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    lang: Literal["zh", "en"]
-
-
-def spoken(request: web.Request, usual: Lang) -> ConsoleTexts:
-    """Return the texts for a stranger: in the language that their browser prefers, else in ``usual``."""
-    preferred = request.headers.get(hdrs.ACCEPT_LANGUAGE, "").partition(",")[0].partition(";")[0].strip()
-    return console_texts(usual if preferred in ("", "*") else language_of(preferred))
-
-
-class Sessions:
-    """The requests that begin, change and end a session. Each must come from a script of the console."""
-
-    def __init__(self, desk: Desk, names: ServerNames, lang: Lang) -> None:
-        self._desk = desk
-        self._names = names
-        self._lang = lang
-
-    def add_routes(self, app: web.Application) -> None:
-        app.router.add_post(LOGIN, self._log_in)
-        app.router.add_post(CONSOLE + "/logout", self._log_out)
-        app.router.add_post(CONSOLE + "/language", self._speak)
-
-    def _refusal(self, request: web.Request) -> web.Response | None:
-        return refusal_of_page(request, self._names) or forged(request, self._names)
-
-    async def _log_in(self, request: web.Request) -> web.Response:
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
-        try:
-            login = _Login.model_validate_json(await body_of(request, MOST))
-        except ValidationError as error:
-            return problem_of_input(error, "body", spoken(request, self._lang))
-        try:
-            begun = await self._desk.console.log_in(login.code, spoken(request, self._lang).lang)
-        except PhonedeskError as error:
-            return problem_of(error, spoken(request, self._lang))
-        response = web.json_response({"name": begun.actor.name})
-        response.set_cookie(
-            COOKIE,
-            begun.secret,
-            max_age=COOKIE_SECONDS,
-            httponly=True,
-            samesite="Strict",
-            # The browser says how it reaches us, also through a proxy that speaks plain HTTP with us.
-            secure=self._names.is_secret(request.headers.get(hdrs.ORIGIN, "")),
-        )
-        return response
-
-    async def _log_out(self, request: web.Request) -> web.Response:
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
-        await self._desk.console.log_out(secret_of(request))
-        response = web.json_response({})
-        response.del_cookie(COOKIE, httponly=True, samesite="Strict")
-        return response
-
-    async def _speak(self, request: web.Request) -> web.Response:
-        if (refusal := self._refusal(request)) is not None:
-            return refusal
-        try:
-            lang = _Language.model_validate_json(await body_of(request, MOST)).lang
-        except ValidationError as error:
-            return problem_of_input(error, "body", spoken(request, self._lang))
-        if await self._desk.console.actor_of(secret_of(request)) is None:
-            return web.json_response({}, status=HTTPStatus.UNAUTHORIZED)
-        await self._desk.console.speak(secret_of(request), lang)
-        return web.json_response({})
