@@ -22,8 +22,9 @@ from agent_core.errors import ConfigInvalid
 from agent_core.extras import require
 from agent_core.texts import Lang
 from bot.channels.chat.cards import Card, colon_of, separator
+from bot.channels.chat.command_names import in_terminal
 from bot.channels.chat.digest import alert_card, digest_card
-from bot.channels.chat.texts import in_terminal, texts
+from bot.channels.chat.texts import texts
 from bot.desk.desk import Desk
 from bot.desk.digest import NOTIFY
 from scheduler.jobs.periodic import Periodic, Work

@@ -17,8 +17,9 @@ from agent_core.model.client import ChatModel
 from agent_core.model.failures import Failures
 from agent_core.proxies import ProxySetting
 from agent_core.texts import load_texts, told
+from bot.channels.chat.command_names import in_terminal
 from bot.channels.chat.run_cards import error_lines
-from bot.channels.chat.texts import LANGUAGES, Lang, in_terminal, texts
+from bot.channels.chat.texts import LANGUAGES, Lang, texts
 from knowledge.http_client import SAID
 from tests.support.model_server import ScriptedModel
 from tests.support.model_server import Status as HttpStatus

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from agent_core.devices.adb.brands import owner_steps
 from bot.channels.chat import commands, learning
 from bot.channels.chat.cards import MOST_BYTES, Button, Card, Line
-from bot.channels.chat.runs import phone_state, run_line
+from bot.channels.chat.run_cards import run_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.views import PhoneKept, PhoneView, RunStatus, RunView, StatusView
@@ -64,6 +64,15 @@ def _device_lines(phone: PhoneView, runs: Sequence[RunView], texts: Texts) -> li
         said = texts.get("devices.waiting", count=len(queued), task=queued[0].task)
         lines.append(Line(said, texts.get("devices.queue")))
     return lines
+
+
+def phone_state(phone: PhoneView, texts: Texts) -> str:
+    """Return a phone's state in words."""
+    if phone.state == "away":
+        since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
+        return texts.get("status.phone_away", host=phone.host, since=since)
+    said = texts.get(f"status.phone_{phone.state}")
+    return texts.get("status.phone_at", state=said, host=phone.host) if phone.host else said
 
 
 # Connecting -----------------------------------------------------------------------------------------------------------

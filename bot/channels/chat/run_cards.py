@@ -150,6 +150,11 @@ def run_state(run: RunView, texts: Texts) -> str:
     return texts.get(state_of(run.status, held=run.held, away=bool(run.away), left_to=run.left_to, stopping=stopping))
 
 
+def run_line(run: RunView, texts: Texts) -> str:
+    """Return a run in one line: its state, its task and its steps."""
+    return texts.get("status.run_line", status=run_state(run, texts), task=run.task, steps=run.steps)
+
+
 def _live_buttons(run: RunView, texts: Texts) -> tuple[tuple[Button, ...], ...]:
     stop = Button(f"stop:{run.id}", texts.get("button.stop"), "danger")
     screen = Button(screen_action(run.serial), texts.get("button.screen"))

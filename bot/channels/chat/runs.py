@@ -7,12 +7,13 @@ from typing import Literal
 
 from bot.channels.chat import commands, sweeps
 from bot.channels.chat.cards import Button, Card, Line, Style, cut
+from bot.channels.chat.devices import phone_state
 from bot.channels.chat.questions import question_title
-from bot.channels.chat.run_cards import away_lines, run_state
+from bot.channels.chat.run_cards import away_lines, run_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
 from bot.desk.actors import Role
-from bot.desk.views import PhoneView, RunView, StatusView
+from bot.desk.views import RunView, StatusView
 
 MOST_OFFERED = 5
 SHOWN = 24  # characters of a task on a button
@@ -156,20 +157,6 @@ def status_card(status: StatusView, texts: Texts, *, may_act: bool = True) -> Ca
         lines.append(Line(question.question.text or kind, texts.get("status.questions"), "quote"))
     rows = [_status_row(run, texts) for run in status.runs[:5]] if may_act else []
     return Card(texts.get("status.title"), tuple(lines), None, tuple(rows))
-
-
-def phone_state(phone: PhoneView, texts: Texts) -> str:
-    """Return a phone's state in words."""
-    if phone.state == "away":
-        since = phone.since.strftime("%m-%d %H:%M") if phone.since is not None else ""
-        return texts.get("status.phone_away", host=phone.host, since=since)
-    said = texts.get(f"status.phone_{phone.state}")
-    return texts.get("status.phone_at", state=said, host=phone.host) if phone.host else said
-
-
-def run_line(run: RunView, texts: Texts) -> str:
-    """Return a run in one line: its state, its task and its steps."""
-    return texts.get("status.run_line", status=run_state(run, texts), task=run.task, steps=run.steps)
 
 
 def _status_row(run: RunView, texts: Texts) -> tuple[Button, ...]:

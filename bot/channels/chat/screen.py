@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from agent_core.perception.marks import to_jpeg
-from agent_core.perception.page_report import MessageReport, PageReport, ReadPage, report
+from agent_core.perception.page_report import MessageReport, PageReport, ReadPage, mark_page, report
 from bot.channels.chat.cards import Button, Card, Document, Line, screen_action
 from bot.channels.chat.commands import unquoted
 from bot.channels.chat.texts import Texts
@@ -73,8 +73,6 @@ async def _button(turn: Turn, value: str) -> Said:
 
 def marked(image: Image.Image, page: ReadPage, words: Texts) -> Image.Image:
     """Return a copy of the screenshot with a labelled box around each part that was read."""
-    from agent_core.perception.page_report import mark_page
-
     return mark_page(image, page, lambda key: words.get(f"reading.{key}"))
 
 

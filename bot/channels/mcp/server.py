@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from agent_core.errors import PhonedeskError
 from bot.app.logs import mask
 from bot.app.release import NAME, release
-from bot.channels.chat.texts import for_programs
+from bot.channels.chat.command_names import for_programs
 from bot.channels.mcp import arguments as given
 from bot.channels.mcp.acts import Acts, ShownScreen
 from bot.channels.mcp.client import Asks, Client, form_of, words_of

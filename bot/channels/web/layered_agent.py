@@ -20,7 +20,7 @@ from agent_core.errors import PhonedeskError
 from agent_core.planner import PlanDone, PlanEvent, PlanFailed
 from bot.app.escapes import to_json
 from bot.app.request_body import body_of
-from bot.channels.chat.texts import for_programs
+from bot.channels.chat.command_names import for_programs
 from bot.channels.web.app import MAX_BODY
 from bot.channels.web.problems import CHALLENGE, status_of, what_is_wrong
 from bot.desk.actors import Actor

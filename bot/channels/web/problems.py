@@ -18,7 +18,8 @@ from agent_core.errors import (
     RateLimited,
 )
 from bot.app.settings.loading import UNKNOWN, problems_of
-from bot.channels.chat.texts import Texts, for_programs
+from bot.channels.chat.command_names import for_programs
+from bot.channels.chat.texts import Texts
 from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
 from scheduler.runs.lease import PhoneTakenOver
 

@@ -1,7 +1,7 @@
 """Every text for people, one TOML file a language, with the same keys and placeholders in each.
 
 The renderer escapes: the values filled in here are plain text. Errors' advice names commands of the chat;
-``in_terminal`` and ``for_programs`` replace them by those of the terminal, or of a program.
+``bot.channels.chat.command_names`` replaces them by those of the terminal, or of a program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.desk.actors import Role
 
 TERMINAL = "terminal"  # stored as the name of the person at the terminal
 
-__all__ = ["COMMAND", "LANGUAGES", "Lang", "Texts", "catalogue", "for_programs", "in_terminal", "texts"]
+__all__ = ["LANGUAGES", "Lang", "Texts", "catalogue", "texts"]
 
 
 _SAYS_WHERE = ("terminal", "终端")
@@ -136,53 +136,3 @@ class Texts:
 @cache
 def texts(lang: Lang) -> Texts:
     return Texts(lang)
-
-
-# Commands of the chat, said elsewhere ---------------------------------------------------------------------------------
-
-_BEFORE, _BEHIND = r"(?<![\w/.:@])", r"(?![a-zA-Z0-9_/-]|\.\w)"
-COMMAND = rf"{_BEFORE}/([a-z]+){_BEHIND}"  # in a text; a path such as /run/desk.log is none
-_COMMAND = re.compile(rf"{COMMAND}(?: (列表|修改|搜索|添加|待审|立即执行|list|edit|search|add|pending|run)\b)?")
-_SHOWS = {  # the terminal's command for one without an argument
-    "answers": "answers",
-    "ask": "questions list",
-    "contacts": "contacts list",
-    "devices": "devices",
-    "history": "replay",
-    "kb": "kb search",
-    "people": "people list",
-    "replay": "replay",
-    "run": "run",
-    "schedule": "schedule list",
-    "sweep": "sweep",
-    "watch": "schedule watch",
-}
-_PARTS = {"列表": "list", "修改": "edit", "搜索": "search", "添加": "add", "待审": "pending", "立即执行": "run"}
-_HAS = {  # the subcommands of the terminal's commands
-    "contacts": {"list", "edit", "add"},
-    "kb": {"edit", "search", "add", "pending"},
-    "people": {"list"},
-    "schedule": {"list", "edit", "add", "run"},
-}
-
-
-def in_terminal(said: str) -> str:
-    """Replace ``/devices`` by ``phonedesk devices`` and so on. A command that the terminal lacks stays as it is."""
-
-    def named(found: re.Match[str]) -> str:
-        command, part = found[1], found[2]
-        if command not in _SHOWS:
-            return found[0]
-        if not part or command not in _HAS:
-            return f"phonedesk {_SHOWS[command]}" + (f" {part}" if part else "")
-        part = _PARTS.get(part, part)
-        return f"phonedesk {command} {part}" if part in _HAS[command] else found[0]
-
-    return _COMMAND.sub(named, said)
-
-
-def for_programs(said: str, **tools: str) -> str:
-    """Do the same as ``in_terminal``. ``tools``: what a program can call instead, by the chat's command."""
-    for command, tool in tools.items():
-        said = re.sub(rf"{_BEFORE}/{command}{_BEHIND}", tool, said)
-    return in_terminal(said)

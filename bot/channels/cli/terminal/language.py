@@ -7,7 +7,8 @@ from functools import cache
 
 from agent_core.texts import Lang
 from bot.app.settings.files import written_language
-from bot.channels.chat.texts import Texts, in_terminal
+from bot.channels.chat.command_names import in_terminal
+from bot.channels.chat.texts import Texts
 from bot.channels.cli.terminal.texts import typed
 
 

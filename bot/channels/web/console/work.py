@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from bot.channels.chat.cards import Card
+from bot.channels.chat.devices import phone_state
 from bot.channels.chat.history import ending_of, origin_of
 from bot.channels.chat.questions import choice_label, question_card, question_title
 from bot.channels.chat.run_cards import describe_action, run_state, state_of
-from bot.channels.chat.runs import phone_state
 from bot.channels.chat.sweeps import card_of
 from bot.channels.web.console.visit import Pages, Shown, Visit
 from bot.desk.actors import Role, no_phone

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from agent_core.texts import Lang, filled, load_texts
-from bot.channels.chat.texts import COMMAND, Texts
+from bot.channels.chat.command_names import COMMAND
+from bot.channels.chat.texts import Texts
 
 _PAGES = {  # where the console shows what a command of the chat shows
     "answers": "answers",
