@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from bot.channels.cli.commands.common import Exit, Json, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 

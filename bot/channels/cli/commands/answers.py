@@ -16,7 +16,8 @@ from rich.table import Table
 from bot.channels.chat.run_cards import THUMBS, state_of, unanswered_words
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Json, fail
+from bot.channels.cli.commands.common import fail
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, Text, err, print_data, print_json
 from bot.channels.cli.terminal.language import texts

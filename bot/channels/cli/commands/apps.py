@@ -11,7 +11,8 @@ import typer
 
 from agent_core.errors import PhonedeskError, TreeUnavailable
 from bot.app import logs
-from bot.channels.cli.commands.common import Json, app_profile, fail, run_async, settings_from
+from bot.channels.cli.commands.common import app_profile, fail, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import spoken_language, texts

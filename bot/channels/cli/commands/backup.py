@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bot.channels.cli.commands.common import Json, run_async, settings_from
+from bot.channels.cli.commands.common import run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 

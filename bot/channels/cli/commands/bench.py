@@ -12,7 +12,8 @@ from rich.table import Table
 
 from agent_core.errors import ConfigInvalid, InputRejected
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 from bot.tools.bench import BenchPart

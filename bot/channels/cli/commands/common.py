@@ -1,17 +1,15 @@
-"""Shared parts of the commands: settings from options, exit codes, output."""
+"""Shared parts of the commands: settings from options, exit codes, results."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -26,7 +24,7 @@ from bot.app.settings.files import files_there
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import SettingsWrong, load, own_folder, own_found, passed_over
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.terminal.console import Console, Text, err, print_json, watched
+from bot.channels.cli.terminal.console import Text, err, watched
 from bot.channels.cli.terminal.language import speak, spoken_language, texts
 from bot.channels.cli.terminal.notices import Notices
 from bot.desk.actors import BadRequest, NotFound
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-Json = Annotated[bool, typer.Option("--json")]
 
 
 TERMINAL_LOG = "terminal.log"  # in the data directory
@@ -246,29 +243,6 @@ def _of_another(session: Session) -> list[dict[str, Any]]:
     if other is None or other.question is None:
         return []
     return [{**other.question.model_dump(mode="json"), "run_id": other.run_id}]
-
-
-def plain(view: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as the JSON outputs show them: times in ISO 8601."""
-    return asdict(view, dict_factory=lambda fields: {name: _plain_value(value) for name, value in fields})
-
-
-def _plain_value(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_plain_value(one) for one in value]
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def tell_secret(name: str, secret: str, of: Mapping[str, Any], said: str, *, as_json: bool) -> None:
-    """Print a new secret, which is shown this once: alone on standard output, with ``said`` on standard error.
-
-    name, of: in the JSON output it has this name, and the fields of what it belongs to follow.
-    """
-    if as_json:
-        print_json({name: secret, **of})
-        return
-    Console().print(secret, soft_wrap=True)
-    Console(stderr=True).print(Text(said))
 
 
 def words_of_contacts(contacts: Sequence[str], tags: Sequence[str]) -> list[str]:

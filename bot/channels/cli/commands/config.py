@@ -19,7 +19,8 @@ from bot.app.settings.files import config_file, files_there
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import SettingsWrong, passed_over, try_settings, variables_set
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import speak, spoken_language, texts
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.channels.cli.commands.at_desk import clock_runs, who_of, with_desk
-from bot.channels.cli.commands.common import Json, settings_from
+from bot.channels.cli.commands.common import settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor

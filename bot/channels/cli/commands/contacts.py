@@ -11,7 +11,7 @@ import typer
 from bot.channels.chat.cards import Card
 from bot.channels.chat.contacts import contact_lines
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Json
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel

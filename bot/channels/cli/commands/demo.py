@@ -15,7 +15,8 @@ from agent_core import extras
 from agent_core.loop.tasks import check_task
 from agent_core.session import Session, Status
 from agent_core.texts import Lang
-from bot.channels.cli.commands.common import BY_STATUS, Exit, Json, result_of, run_async, settings_from
+from bot.channels.cli.commands.common import BY_STATUS, Exit, result_of, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.input import drop_typed, read_line
 from bot.channels.cli.terminal.language import spoken_language, texts

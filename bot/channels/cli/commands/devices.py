@@ -16,7 +16,8 @@ from rich.table import Column, Table
 from agent_core.devices.adb.brands import owner_steps
 from agent_core.errors import DeviceError, PhonedeskError
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.files import check_new, write
 from bot.channels.cli.terminal.console import Console, Text, err, print_json
 from bot.channels.cli.terminal.language import texts

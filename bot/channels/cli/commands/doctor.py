@@ -22,7 +22,8 @@ from bot.app.settings.files import ENV_FILE
 from bot.app.settings.layers import Settings
 from bot.app.settings.loading import load, own_folder
 from bot.channels.chat.texts import Lang
-from bot.channels.cli.commands.common import Exit, Json, run_async
+from bot.channels.cli.commands.common import Exit, run_async
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import spoken_language
 

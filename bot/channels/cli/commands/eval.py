@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from agent_core.errors import ConfigError, ConfigMissing
 from bot.channels.chat.texts import Texts
-from bot.channels.cli.commands.common import Exit, Json, fail, run_async, settings_from
+from bot.channels.cli.commands.common import Exit, fail, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, err, print_json, watched
 from bot.channels.cli.terminal.language import texts
 

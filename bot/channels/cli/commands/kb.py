@@ -12,7 +12,8 @@ from agent_core.errors import InputRejected
 from bot.channels.chat.cards import Card
 from bot.channels.chat.texts import Lang, Texts
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Exit, Json, fail
+from bot.channels.cli.commands.common import Exit, fail
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.files import write
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts

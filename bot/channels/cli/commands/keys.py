@@ -10,7 +10,7 @@ from rich.table import Table
 
 from agent_core.texts import Listed
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Json, plain, tell_secret
+from bot.channels.cli.commands.output import Json, as_plain_data, tell_secret
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import Actor, Role
@@ -76,4 +76,4 @@ def remove(name: str, as_json: Json = False) -> None:
 
 
 def _plain(row: KeyRow) -> dict[str, Any]:
-    return {**plain(row), "serials": list(row.serials or ())}
+    return {**as_plain_data(row), "serials": list(row.serials or ())}

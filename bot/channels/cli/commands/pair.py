@@ -6,7 +6,8 @@ import structlog
 
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Json, run_async, settings_from
+from bot.channels.cli.commands.common import run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import before

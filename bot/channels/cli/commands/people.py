@@ -11,7 +11,7 @@ from rich.table import Table
 from bot.channels.chat.cards import Card
 from bot.channels.chat.people import in_short, person_lines
 from bot.channels.cli.commands.at_desk import who_of, with_desk
-from bot.channels.cli.commands.common import Json, plain
+from bot.channels.cli.commands.output import Json, as_plain_data
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel
@@ -30,7 +30,7 @@ def list_(as_json: Json = False) -> None:
     """List the people, with roles and limits."""
     found, lang = with_desk(lambda desk, me: desk.team.people(me))
     if as_json:
-        print_json([plain(person) for person in found])
+        print_json([as_plain_data(person) for person in found])
         return
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
@@ -72,7 +72,7 @@ def remove(who: str, as_json: Json = False) -> None:
 def _one(call: Callable[[Desk, Actor], Awaitable[PersonView]], key: str, as_json: bool) -> None:
     view, lang = with_desk(call)
     if as_json:
-        print_json(plain(view))
+        print_json(as_plain_data(view))
         return
     words = texts(lang)
     Console().print(Text(words.get(key, name=view.name) if key == "people.removed" else words.get(key)))

@@ -16,7 +16,8 @@ from bot.channels.chat.cards import Line
 from bot.channels.chat.questions import answer_label, choice_label, question_card
 from bot.channels.chat.texts import Texts
 from bot.channels.cli.commands.at_desk import phones_are_worked, with_desk
-from bot.channels.cli.commands.common import Exit, Json
+from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, confirm, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import panel

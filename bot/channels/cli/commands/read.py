@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import PhonedeskError
 from bot.app import logs
-from bot.channels.cli.commands.common import Json, app_profile, fail, run_async
+from bot.channels.cli.commands.common import app_profile, fail, run_async
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.files import written
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import spoken_language, texts

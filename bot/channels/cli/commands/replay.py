@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from agent_core.texts import Listed
-from bot.channels.cli.commands.common import Json, fail
+from bot.channels.cli.commands.common import fail
+from bot.channels.cli.commands.output import Json
 from bot.desk.actors import BadRequest
 
 

@@ -14,7 +14,8 @@ from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.app.logs import mask
 from bot.app.settings.layers import Settings
-from bot.channels.cli.commands.common import BY_STATUS, Json, fail, log_of_terminal, result_of, run_async, settings_from
+from bot.channels.cli.commands.common import BY_STATUS, fail, log_of_terminal, result_of, run_async, settings_from
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.commands.sweep import sweep_for
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts

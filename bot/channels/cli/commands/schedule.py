@@ -15,7 +15,8 @@ from agent_core.texts import sentences
 from bot.channels.chat.cards import Card
 from bot.channels.chat.schedules import schedule_lines
 from bot.channels.cli.commands.at_desk import clock_runs, phones_are_worked, with_desk
-from bot.channels.cli.commands.common import Json, fail, plain, settings_from, words_of_contacts
+from bot.channels.cli.commands.common import fail, settings_from, words_of_contacts
+from bot.channels.cli.commands.output import Json, as_plain_data
 from bot.channels.cli.terminal.console import Console, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.channels.cli.terminal.render import before, panel
@@ -120,7 +121,7 @@ def list_(as_json: Json = False) -> None:
     """List the schedules: next three times, result of the last tick, counts."""
     found, lang = with_desk(lambda desk, me: desk.schedules.all(me))
     if as_json:
-        print_json([plain(view) for view in found])
+        print_json([as_plain_data(view) for view in found])
     else:
         words = texts(lang)
         for view in found:
@@ -227,7 +228,7 @@ def _one(call: Callable[[Desk, Actor], Awaitable[ScheduleView]], key: str, as_js
 
     (view, missing), lang = with_desk(done)
     if as_json:
-        print_json(plain(view))
+        print_json(as_plain_data(view))
         return
     words = texts(lang)
     Console().print(panel(Card(words.get(key, number=view.id), tuple(schedule_lines(view, words)))))

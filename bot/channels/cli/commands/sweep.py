@@ -13,7 +13,6 @@ from agent_core.texts import Listed
 from bot.app.settings.layers import Settings
 from bot.channels.cli.commands.common import (
     BY_STATUS,
-    Json,
     fail,
     log_of_terminal,
     result_of,
@@ -21,6 +20,7 @@ from bot.channels.cli.commands.common import (
     settings_from,
     words_of_contacts,
 )
+from bot.channels.cli.commands.output import Json
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.actors import NotFound

@@ -9,14 +9,15 @@ from rich.table import Table
 
 from agent_core.texts import Listed
 from bot.channels.cli.commands.at_desk import with_desk
-from bot.channels.cli.commands.common import Exit, Json, plain, tell_secret
+from bot.channels.cli.commands.common import Exit
+from bot.channels.cli.commands.output import Json, as_plain_data, tell_secret
 from bot.channels.cli.terminal.console import Console, Text, print_json
 from bot.channels.cli.terminal.language import texts
 from bot.desk.webhooks_views import DeliveryView, IncomingView, May, WebhookView
 from storage.webhooks import GONE, WAITED
 
 if TYPE_CHECKING:
-    from bot.channels.chat.texts import Lang, Texts
+    from bot.channels.chat.texts import Texts
 
 Id = Annotated[int, typer.Argument()]
 
@@ -31,7 +32,8 @@ webhooks.add_typer(incoming, name="incoming", no_args_is_help=True)
 def add(url: str, events: Annotated[str, typer.Option()], as_json: Json = False) -> None:
     """Add a webhook. Its secret is shown once."""
     kinds = events.replace("，", ",").split(",")
-    _tell_secret(with_desk(lambda desk, me: desk.webhooks.add(me, url, kinds)), "webhooks.added", as_json)
+    (secret, view), lang = with_desk(lambda desk, me: desk.webhooks.add(me, url, kinds))
+    _tell_secret(secret, view, texts(lang).get("webhooks.added", id=view.id), as_json)
 
 
 @webhooks.command("list")
@@ -39,7 +41,7 @@ def list_(as_json: Json = False) -> None:
     """List the webhooks, without their secrets."""
     views, lang = with_desk(lambda desk, me: desk.webhooks.all(me))
     if as_json:
-        print_json([plain(view) for view in views])
+        print_json([as_plain_data(view) for view in views])
         return
     words, console = texts(lang), Console()
     for view in views:
@@ -53,13 +55,15 @@ def list_(as_json: Json = False) -> None:
 @webhooks.command()
 def remove(id: Id, as_json: Json = False) -> None:  # noqa: A002 - what people see
     """Remove a webhook, with its deliveries."""
-    _tell(with_desk(lambda desk, me: desk.webhooks.remove(me, id)), "webhooks.removed", as_json)
+    view, lang = with_desk(lambda desk, me: desk.webhooks.remove(me, id))
+    _tell(view, texts(lang).get("webhooks.removed", url=view.url), as_json)
 
 
 @webhooks.command()
 def rotate(id: Id, as_json: Json = False) -> None:  # noqa: A002 - as above
     """Give a webhook a new secret. It is shown once; the old one signs, too, for 24 hours."""
-    _tell_secret(with_desk(lambda desk, me: desk.webhooks.rotate(me, id)), "webhooks.rotated", as_json)
+    (secret, view), lang = with_desk(lambda desk, me: desk.webhooks.rotate(me, id))
+    _tell_secret(secret, view, texts(lang).get("webhooks.rotated", until=_until(view)), as_json)
 
 
 @webhooks.command("test")
@@ -67,7 +71,7 @@ def try_out(id: Id, as_json: Json = False) -> None:  # noqa: A002 - as above
     """Send a test message now. Exit code 1 if it does not get through."""
     view, lang = with_desk(lambda desk, me: desk.webhooks.test(me, id))
     if as_json:
-        print_json(plain(view))
+        print_json(as_plain_data(view))
     else:
         Console().print(Text(_ended(view, texts(lang))))
     if view.state != "delivered":
@@ -85,7 +89,7 @@ def deliveries(
     state = "dead" if dead else ""
     views, lang = with_desk(lambda desk, me: desk.webhooks.deliveries(me, id, state=state, limit=limit))
     if as_json:
-        print_json([plain(view) for view in views])
+        print_json([as_plain_data(view) for view in views])
         return
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
@@ -98,7 +102,8 @@ def deliveries(
 @webhooks.command()
 def retry(id: Id, message: Annotated[int, typer.Argument()], as_json: Json = False) -> None:  # noqa: A002 - as above
     """Send a message again that was given up."""
-    _tell(with_desk(lambda desk, me: desk.webhooks.retry(me, id, message)), "webhooks.again", as_json)
+    view, lang = with_desk(lambda desk, me: desk.webhooks.retry(me, id, message))
+    _tell(view, texts(lang).get("webhooks.again", id=view.id), as_json)
 
 
 @incoming.command("add")
@@ -106,8 +111,8 @@ def add_incoming(
     name: str, may: Annotated[May, typer.Option()], phone: list[str] | None = None, as_json: Json = False
 ) -> None:
     """Make an incoming webhook. Its secret is shown once."""
-    made = with_desk(lambda desk, me: desk.incoming.add(me, name, may, phones=phone or ()))
-    _tell_secret(made, "webhooks.incoming_added", as_json)
+    (secret, view), lang = with_desk(lambda desk, me: desk.incoming.add(me, name, may, phones=phone or ()))
+    _tell_secret(secret, view, texts(lang).get("webhooks.incoming_added", name=view.name), as_json)
 
 
 @incoming.command("list")
@@ -115,7 +120,7 @@ def list_incoming(as_json: Json = False) -> None:
     """List the incoming webhooks, without their secrets."""
     views, lang = with_desk(lambda desk, me: desk.incoming.all(me))
     if as_json:
-        print_json([plain(view) for view in views])
+        print_json([as_plain_data(view) for view in views])
         return
     words = texts(lang)
     table = Table(show_header=False, box=None, padding=(0, 1))
@@ -128,29 +133,32 @@ def list_incoming(as_json: Json = False) -> None:
 @incoming.command("rotate")
 def rotate_incoming(name: str, as_json: Json = False) -> None:
     """Give an incoming webhook a new secret. It is shown once; the old one holds for 24 hours."""
-    made = with_desk(lambda desk, me: desk.incoming.rotate(me, name))
-    _tell_secret(made, "webhooks.incoming_rotated", as_json)
+    (secret, view), lang = with_desk(lambda desk, me: desk.incoming.rotate(me, name))
+    said = texts(lang).get("webhooks.incoming_rotated", name=view.name, until=_until(view))
+    _tell_secret(secret, view, said, as_json)
 
 
 @incoming.command("remove")
 def remove_incoming(name: str, as_json: Json = False) -> None:
     """Remove an incoming webhook: its messages are refused from now on."""
-    _tell(with_desk(lambda desk, me: desk.incoming.remove(me, name)), "webhooks.incoming_removed", as_json)
+    view, lang = with_desk(lambda desk, me: desk.incoming.remove(me, name))
+    _tell(view, texts(lang).get("webhooks.incoming_removed", name=view.name), as_json)
 
 
-def _tell(done: tuple[WebhookView | DeliveryView | IncomingView, Lang], key: str, as_json: bool) -> None:
-    view, lang = done
-    data = plain(view)
+def _tell(view: WebhookView | DeliveryView | IncomingView, said: str, as_json: bool) -> None:
     if as_json:
-        print_json(data)
+        print_json(as_plain_data(view))
     else:
-        Console().print(Text(texts(lang).get(key, **data)))
+        Console().print(Text(said))
 
 
-def _tell_secret(made: tuple[tuple[str, WebhookView | IncomingView], Lang], key: str, as_json: bool) -> None:
-    (secret, view), lang = made
-    data, until = plain(view), f"{view.old_secret_until:%m-%d %H:%M}" if view.old_secret_until is not None else ""
-    tell_secret("secret", secret, data, texts(lang).get(key, **data, until=until), as_json=as_json)
+def _tell_secret(secret: str, view: WebhookView | IncomingView, said: str, as_json: bool) -> None:
+    tell_secret("secret", secret, as_plain_data(view), said, as_json=as_json)
+
+
+def _until(view: WebhookView | IncomingView) -> str:
+    """Return how long the old secret holds; "" if there is none."""
+    return f"{view.old_secret_until:%m-%d %H:%M}" if view.old_secret_until is not None else ""
 
 
 def _ended(view: DeliveryView, words: Texts) -> str:
