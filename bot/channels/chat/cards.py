@@ -9,7 +9,7 @@ from typing import Literal
 from bot.channels.chat.texts import Texts
 
 Style = Literal["", "danger", "success", "primary"]
-MOST_BYTES = 64  # of a button's action
+MOST_ACTION_BYTES = 64  # of a button
 ENTRIES_A_PAGE = 10  # of a log
 ELSEWHERE = "~"  # in a button: the filter is too long for it, and is in the message that was replied to
 _LATIN = "\u2e7f"  # letters after this one are Chinese
@@ -17,7 +17,7 @@ _LATIN = "\u2e7f"  # letters after this one are Chinese
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button of a card. ``action`` comes back when it is tapped; it has at most ``MOST_BYTES``."""
+    """A button of a card. ``action`` comes back when it is tapped; it has at most ``MOST_ACTION_BYTES``."""
 
     action: str
     label: str
@@ -118,7 +118,7 @@ def screen_action(serial: str, wish: Literal["", "file", "read"] = "") -> str:
     """
     bare = f"screen:{wish}" if wish else "screen"
     action = f"screen:{serial} {wish}".rstrip() if serial else bare
-    return action if len(action.encode()) <= MOST_BYTES else bare
+    return action if len(action.encode()) <= MOST_ACTION_BYTES else bare
 
 
 def in_rows(buttons: Sequence[Button], width: int = 5) -> tuple[tuple[Button, ...], ...]:
@@ -142,4 +142,4 @@ def turning(log: str, rest: str, words: Texts, *, newer: object, older: object) 
 
 def _page_action(log: str, place: str, rest: str) -> str:
     action = f"{log}:{place}:{rest}"
-    return action if len(action.encode()) <= MOST_BYTES else f"{log}:{place}:{ELSEWHERE}"
+    return action if len(action.encode()) <= MOST_ACTION_BYTES else f"{log}:{place}:{ELSEWHERE}"

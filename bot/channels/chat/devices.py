@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_core.devices.adb.brands import owner_steps
 from bot.channels.chat import commands, learning
-from bot.channels.chat.cards import MOST_BYTES, Button, Card, Line
+from bot.channels.chat.cards import MOST_ACTION_BYTES, Button, Card, Line
 from bot.channels.chat.run_cards import run_line
 from bot.channels.chat.texts import Texts
 from bot.channels.chat.turn import Outgoing, Said, Subject, Turn
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from agent_core.devices.adb.setup import SetupChange, SetupReport
 
 Mode = Literal["plan", "done", "undo"]
-BORDER = 3  # modules of white around a QR code, without which scanners miss it
-SCALE = 12  # pixels of a module in the picture
-_HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # upper, lower: is dark
+QR_BORDER = 3  # modules of white, without which scanners miss it
+QR_SCALE = 12  # pixels of a module in the picture
+_QR_HALVES = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}  # upper, lower: is dark
 _UNDO = {"undo", "还原", "撤销"}
 
 
@@ -113,7 +113,7 @@ def qr_picture(text: str) -> bytes:
     import segno
 
     data = io.BytesIO()
-    segno.make_qr(text).save(data, kind="png", scale=SCALE, border=BORDER)
+    segno.make_qr(text).save(data, kind="png", scale=QR_SCALE, border=QR_BORDER)
     return data.getvalue()
 
 
@@ -121,11 +121,11 @@ def qr_lines(text: str) -> list[str]:
     """Return the code of a text as lines, to be written black on white. A line is two rows of modules high."""
     import segno
 
-    rows = [[bool(dark) for dark in row] for row in segno.make_qr(text).matrix_iter(border=BORDER)]
+    rows = [[bool(dark) for dark in row] for row in segno.make_qr(text).matrix_iter(border=QR_BORDER)]
     if len(rows) % 2:
         rows.append([False] * len(rows[0]))
     pairs = zip(rows[::2], rows[1::2], strict=True)
-    return ["".join(_HALVES[both] for both in zip(upper, lower, strict=True)) for upper, lower in pairs]
+    return ["".join(_QR_HALVES[both] for both in zip(upper, lower, strict=True)) for upper, lower in pairs]
 
 
 # Names and tags -------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ async def _setup(turn: Turn, words: Sequence[str]) -> Said:
     report = await turn.desk.phones.plan_setup(turn.actor, phone)
     action = f"setup:{report.serial}"
     button = Button(action, turn.texts.get("attached.button_setup"), "primary")
-    can = report.changes and len(action.encode()) <= MOST_BYTES
+    can = report.changes and len(action.encode()) <= MOST_ACTION_BYTES
     return await _reported(turn, report, "plan", ((button,),) if can else ())
 
 

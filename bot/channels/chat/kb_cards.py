@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agent_core.texts import Listed, filled
-from bot.channels.chat.cards import MOST_BYTES, Button, Card, Document, Line, cut
+from bot.channels.chat.cards import MOST_ACTION_BYTES, Button, Card, Document, Line, cut
 from bot.channels.chat.texts import Texts
 from bot.desk.actors import Actor, Role
 from bot.desk.knowledge_views import ImportStep, ImportView, KnowledgeStats
@@ -25,7 +25,7 @@ Row = tuple[Button, ...]
 
 def row(*buttons: Button) -> tuple[Row, ...]:
     """Return the buttons as one row, without those whose action is too long: an entry may have a long id."""
-    fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_BYTES)
+    fitting = tuple(button for button in buttons if len(button.action.encode()) <= MOST_ACTION_BYTES)
     return (fitting,) if fitting else ()
 
 

@@ -14,7 +14,7 @@ from html import escape
 from PIL import Image
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
-from bot.channels.chat.cards import Card, Line, colon_of, separator
+from bot.channels.chat.cards import MOST_ACTION_BYTES, Card, Line, colon_of, separator
 from bot.channels.chat.turn import Person
 from bot.channels.telegram.outgoing import OutgoingButton, OutgoingMessage, Topic
 
@@ -86,7 +86,6 @@ def _of_a_flag(character: str) -> bool:
 MAX_TEXT = 4096
 MAX_CAPTION = 1024
 MAX_TOAST = 200
-MAX_DATA = 64  # bytes
 MAX_PLACEHOLDER = 64
 MAX_LABEL = 64  # the apps cut longer ones anyway
 MAX_PHOTO_BYTES = 10 * 1024 * 1024
@@ -198,8 +197,8 @@ def keyboard(card: Card) -> list[list[OutgoingButton]]:
     for row in card.buttons:
         keys = []
         for button in row:
-            if not 1 <= len(button.action.encode()) <= MAX_DATA:
-                raise ValueError(f"A button's action must have 1 to {MAX_DATA} bytes: {button.action!r}")
+            if not 1 <= len(button.action.encode()) <= MOST_ACTION_BYTES:
+                raise ValueError(f"A button's action must have 1 to {MOST_ACTION_BYTES} bytes: {button.action!r}")
             keys.append(
                 OutgoingButton(label=cut(clean(button.label) or CUT, MAX_LABEL), data=button.action, style=button.style)
             )

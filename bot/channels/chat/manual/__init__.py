@@ -1,4 +1,4 @@
-"""The help of each command: its forms, who may use them, and in each language what they do, with examples.
+"""``/help``, and the help of each command: its forms, who may use them, and in each language what they do.
 
 ``LANG.toml`` holds for each form ``<form>_use`` (how it is written), ``<form>_does`` and ``<form>_examples`` (one a
 line), in a section of the command's name.
@@ -115,7 +115,7 @@ def listed(role: Role, lang: Lang, *, plans: bool, groups: bool = False) -> Comm
     return tuple((name, summary(words, name, role)) for name in names)
 
 
-def lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
+def help_lines(words: Texts, role: Role, *, plans: bool) -> tuple[Line, ...]:
     """Return a line for each command that is set up, then the features without a command."""
     usable = commands.usable(role, plans=plans)
     listed = [Line(summary(words, name, role), f"/{name}") for name in usable if name != "start"]
@@ -134,7 +134,7 @@ async def help_(turn: Turn) -> Said:
     words, role = turn.texts, turn.actor.role
     asked = turn.rest.strip()
     if not asked:
-        return turn.say(Card(words.get("help.title"), lines(words, role, plans=turn.desk.plans.ready)))
+        return turn.say(Card(words.get("help.title"), help_lines(words, role, plans=turn.desk.plans.ready)))
     meant = commands.parse("/" + asked.lstrip("/／"))
     if not isinstance(meant, Command):
         nearest = meant.nearest.lstrip("/") if isinstance(meant, commands.Unknown) else ""
@@ -156,8 +156,8 @@ def _described(words: Texts, name: str, role: Role) -> list[Line]:
     said += [Line(example, words.get("help.example") if not at else "", "code") for at, example in enumerate(examples)]
     if role in roles and (chinese := commands.chinese_of(name)):
         said.append(Line(" ".join(chinese), words.get("help.chinese")))
-    least = words.get("help.between").join(words.get(f"role.{one.value}") for one in roles)
-    return [*said, Line(least, words.get("help.least"))]
+    said_roles = words.get("help.between").join(words.get(f"role.{one.value}") for one in roles)
+    return [*said, Line(said_roles, words.get("help.least"))]
 
 
 SUBJECT = Subject(commands={"help": help_})

@@ -107,7 +107,7 @@ async def test_no_example_is_refused_and_each_is_understood(shop: Shop, desk: De
 @pytest.mark.parametrize(("name", "role", "lang"), ALL)
 def test_the_list_and_the_menu_promise_no_more_than_the_role_may_do(name: str, role: Role, lang: Lang) -> None:
     words = texts(lang)
-    promised = {line.label: line.text for line in manual.lines(words, role, plans=True)}
+    promised = {line.label: line.text for line in manual.help_lines(words, role, plans=True)}
     menu = dict(listed(role, lang, plans=True))
     if name not in commands.usable(role, plans=True):
         assert f"/{name}" not in promised

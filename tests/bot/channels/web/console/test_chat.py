@@ -97,7 +97,7 @@ async def test_commands_answer_with_the_cards_of_telegram(shown: Shown) -> None:
     assert texts("en").get("status.title") in log
     await write(shown.browser, "帮助")
     log = await log_of(shown.browser)
-    for line in manual.lines(texts("en"), Role.OWNER, plans=shown.desk.plans.ready):
+    for line in manual.help_lines(texts("en"), Role.OWNER, plans=shown.desk.plans.ready):
         assert line.text in log
     await write(shown.browser, "/kb search 发票")
     await write(shown.browser, "/nothing")
