@@ -23,7 +23,7 @@ from bot.channels.cli.terminal.ask import TerminalHuman
 from bot.channels.cli.terminal.console import Console
 from bot.channels.mcp.arguments import MAX_TEXT
 from bot.channels.mcp.client import Client, form_of
-from bot.channels.mcp.story import CAPTION_SECONDS, opened
+from bot.channels.mcp.story import opened
 from bot.channels.mcp.texts import say
 from bot.desk.actors import BadRequest
 from scheduler.jobs.deadlines import AT_DEADLINE, NO_TIMES, QuestionTimes, answer_at_deadline
@@ -37,6 +37,7 @@ log = structlog.get_logger(__name__)
 TERMINAL = Path("/dev/tty")
 UNKNOWN = "UNKNOWN"  # what a model says that does not know an answer
 MODEL = "auto_reply"  # the name of an answer's giver if a model gave it
+REPLY_SECONDS = 60.0  # for a model's answer
 
 # Questions that a program may decide: how its own task continues. Costs, customers' answers, and whether something
 # arrived are decided by a person; a program may only say no.
@@ -122,7 +123,7 @@ async def reply_of(model: Model, session: Session, question: Question, jpeg: byt
     asked = say(session.lang, "ask.reply", task=session.task, question=question.text, choices=choices, unknown=UNKNOWN)
     said = ""
     with suppress(PhonedeskError, TimeoutError):
-        async with asyncio.timeout(CAPTION_SECONDS):
+        async with asyncio.timeout(REPLY_SECONDS):
             if jpeg is None:  # a question repeated after a restart has no picture
                 said = (await model.ask([{"role": "user", "content": asked.strip()}])).text.strip()
             else:

@@ -33,10 +33,10 @@ from bot.channels.mcp.stopping import Stopper
 from bot.channels.mcp.tasks import Tasks
 from bot.channels.mcp.tools import INSTRUCTIONS, McpTool, tools
 from bot.desk.actors import Actor, Role
+from storage.people import TERMINAL
 
 log = structlog.get_logger(__name__)
 
-HERE = "terminal"  # whoever started us, over standard input and output
 REPLY = "reply"  # the key of the one request of an input_required result
 Context = ServerRequestContext[Any, Any]
 WhoAsks = Callable[[Context], Actor]
@@ -69,7 +69,7 @@ async def serve_stdio(context: ToolContext, ended: asyncio.Event) -> bool:
     False the reader of standard input hangs, and nobody can cancel it: the process has to exit.
     """
     lang = context.core.settings.lang
-    me = Actor(HERE, HERE, HERE, HERE, lang, Role.OWNER)
+    me = Actor(TERMINAL, TERMINAL, TERMINAL, TERMINAL, lang, Role.OWNER)
     server = make_server(context, lambda _: me)
 
     async def serve() -> None:

@@ -109,7 +109,8 @@ class TelegramAdapter:
             moved=self._chat_moved,
             given_up=self._not_shown,
         )
-        gave_up, called_off = (partial(self._apologize, key=f"common.{why}") for why in ("internal", "called_off"))
+        gave_up = partial(self._apologize, key="common.internal")
+        called_off = partial(self._apologize, key="common.called_off")
         self._inbox = Inbox(inbox, options, self._handle, gave_up, called_off)
         self._menu = Menu(self.bot, desk, options)
         self._desk = desk

@@ -38,12 +38,6 @@ from bot.desk.views import RunView
 
 log = structlog.get_logger(__name__)
 
-SHOWN_SECONDS = 25.0  # Telegram drops a draft after 30
-SEND_SECONDS = 5.0  # by then the thought is old
-REFUSED_SECONDS = 3600.0  # how long a chat that refused gets no drafts
-REMEMBERED = 500
-MARK = "💭 "
-
 
 class TelegramOutlet:
     """``bot.channels.chat.outlet.CardOutlet`` over the outbox."""
@@ -114,6 +108,12 @@ def topic_of(run: RunView) -> Topic | None:
 
 # Drafts ---------------------------------------------------------------------------------------------------------------
 
+DRAFT_SHOWN_SECONDS = 25.0  # Telegram drops a draft after 30
+DRAFT_SEND_SECONDS = 5.0  # by then the thought is old
+DRAFT_REFUSED_SECONDS = 3600.0  # how long a chat that refused gets no drafts
+DRAFTS_REMEMBERED = 500
+DRAFT_MARK = "💭 "
+
 
 @dataclass(frozen=True, slots=True)
 class _Thought:
@@ -160,7 +160,7 @@ class Drafts:
 
     def shown(self, run_id: str) -> bool:
         """Tell whether a draft of the run is visible now."""
-        return asyncio.get_running_loop().time() - self._shown.get(run_id, float("-inf")) < SHOWN_SECONDS
+        return asyncio.get_running_loop().time() - self._shown.get(run_id, float("-inf")) < DRAFT_SHOWN_SECONDS
 
     def over(self, run_id: str) -> None:
         """End the thought: nothing more of it is sent."""
@@ -201,13 +201,13 @@ class Drafts:
             log.exception("telegram_draft_failed", chat=chat_id, error=self._options.safe(error))
         finally:
             self._busy.discard(chat_id)
-            keep_newest(self._next, chat_id, asyncio.get_running_loop().time() + wait, REMEMBERED)
+            keep_newest(self._next, chat_id, asyncio.get_running_loop().time() + wait, DRAFTS_REMEMBERED)
 
     async def _send(self, run_id: str, thought: _Thought) -> float:
         """Send one draft; return the seconds for which this chat gets no other."""
         chat, pause = thought.chat, self._options.edit_private
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(DRAFT_SEND_SECONDS):
                 await self._bot.send_message_draft(
                     int(chat.chat_id),
                     draft_id(run_id),
@@ -219,17 +219,17 @@ class Drafts:
             return max(pause, pause_of(error))
         except (BadRequest, Forbidden, InvalidToken) as error:  # not here, or not by this server: an unknown method
             self._turn_off(run_id, chat, error)
-            return REFUSED_SECONDS
+            return DRAFT_REFUSED_SECONDS
         except (TelegramError, TimeoutError) as error:  # the network: the next words may get through
             log.info("telegram_draft_lost", chat=chat.chat_id, error=self._options.safe(error))
             self._shown.pop(run_id, None)
         else:
-            keep_newest(self._shown, run_id, asyncio.get_running_loop().time(), REMEMBERED)
+            keep_newest(self._shown, run_id, asyncio.get_running_loop().time(), DRAFTS_REMEMBERED)
         return pause
 
     def _turn_off(self, run_id: str, chat: ChatRef, error: TelegramError) -> None:
         log.info("telegram_drafts_off", chat=chat.chat_id, run=run_id, error=self._options.safe(error))
-        keep_newest(self._off, run_id, None, REMEMBERED)
+        keep_newest(self._off, run_id, None, DRAFTS_REMEMBERED)
         self.over(run_id)
 
 
@@ -243,8 +243,8 @@ def draft_text(thinking: str) -> str:
 
     Plain text, because half a thought is not valid HTML.
     """
-    text = MARK + clean(thinking)
+    text = DRAFT_MARK + clean(thinking)
     if units(text) <= MAX_TEXT:
         return text
-    room = MAX_TEXT - units(MARK + CUT)
-    return MARK + CUT + clean(thinking).encode("utf-16-le")[-2 * room :].decode("utf-16-le", "ignore")
+    room = MAX_TEXT - units(DRAFT_MARK + CUT)
+    return DRAFT_MARK + CUT + clean(thinking).encode("utf-16-le")[-2 * room :].decode("utf-16-le", "ignore")

@@ -24,6 +24,7 @@ from bot.desk.actors import AccessDenied, BadRequest, Conflict, NotFound
 from scheduler.runs.lease import PhoneTakenOver
 
 CONTENT_TYPE = "application/problem+json"
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="phonedesk"'}  # goes with each 401
 # The first that fits decides.
 _STATUSES: tuple[tuple[type[PhonedeskError], int], ...] = (
     (AccessDenied, 403),
@@ -144,6 +145,3 @@ def what_is_wrong(error: ValidationError) -> tuple[str, str]:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     said = "There is no such field." if first["type"] == "extra_forbidden" else first["msg"]
     return ".".join(str(part) for part in first["loc"]), said
-
-
-CHALLENGE = {"WWW-Authenticate": 'Bearer realm="phonedesk"'}  # goes with each 401

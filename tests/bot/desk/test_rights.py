@@ -19,7 +19,7 @@ from agent_core.loop.tasks import TaskRules
 from agent_core.session import Session
 from bot.channels.chat.texts import LANGUAGES, catalogue, texts
 from bot.channels.mcp.tools import LOW_LEVEL
-from bot.channels.web.console.team import OF_A_ROW, fields_of
+from bot.channels.web.console.team import ROW_FIELDS, fields_of
 from bot.channels.web.console.texts import console_texts
 from bot.desk.actors import AccessDenied, Actor, ChatRef, Role, StillLimited
 from bot.desk.context import API, FAILED, DeskService
@@ -286,7 +286,7 @@ def nameless(command: str) -> list[str]:
 def unlabelled(detail: Mapping[str, Any]) -> set[str]:
     """The fields of a detail of the audit log that a language has no label for."""
     states = [fields_of(detail[key]) for key in ("before", "after") if detail.get("before") and detail.get("after")]
-    fields = {*detail, *(key for state in states for key in state)} - {"before", "after", "why", FAILED} - OF_A_ROW
+    fields = {*detail, *(key for state in states for key in state)} - {"before", "after", "why", FAILED} - ROW_FIELDS
     return {field for field in fields for lang in LANGUAGES if not console_texts(lang).find_own(f"detail.{field}", "")}
 
 

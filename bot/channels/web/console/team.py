@@ -24,18 +24,7 @@ from bot.desk.context import API, CONSOLE, FAILED, TELEGRAM
 from bot.desk.team_views import AuditView
 
 people, settings, audit = Pages("people"), Pages("settings"), Pages("audit")
-PAGE = 50  # entries of the audit log
-LONGEST = 200  # characters of a value
-# What an entry may be about: the first of these that it has is in its sentence.
-ABOUT = (
-    *("name", "person", "schedule", "entry", "question", "answer", "run", "run_id", "webhook", "url"),
-    *("task", "files", "words", "session", "invite", "serial"),
-)
-BEFORE, AFTER, WHY = "before", "after", "why"
-HIDDEN = {BEFORE, AFTER, WHY, FAILED, "decides"}  # they are told in another way, or tell people nothing
-OF_A_ROW = {"id", "created_at", "updated_at", "origin"}  # no person changes them
-PHONES = {"serial", "serials", "phones"}
-LIMITS = {"phones", "chats"}  # where none is named, there is no limit
+AUDIT_PAGE = 50  # entries
 
 
 @people.page("/people", "people.html")
@@ -67,15 +56,27 @@ async def list_settings(visit: Visit) -> Shown:
 @audit.page("/audit", "audit.html")
 async def list_audit(visit: Visit) -> Shown:
     team = visit.desk.team
-    rows = await team.audit(visit.actor, before=int(visit.cursor() or 0), limit=PAGE)
+    rows = await team.audit(visit.actor, before=int(visit.cursor() or 0), limit=AUDIT_PAGE)
     names = await team.audit_names(rows)
     return {
-        "rows": [in_words(row, names, visit.words) for row in rows],
-        "next": rows[-1].id if len(rows) == PAGE else "",
+        "rows": [audit_in_words(row, names, visit.words) for row in rows],
+        "next": rows[-1].id if len(rows) == AUDIT_PAGE else "",
     }
 
 
 # The audit log in words -----------------------------------------------------------------------------------------------
+
+BEFORE, AFTER, WHY = "before", "after", "why"
+# What an entry may be about: the first of these fields that it has is in its sentence.
+SUBJECT_FIELDS = (
+    *("name", "person", "schedule", "entry", "question", "answer", "run", "run_id", "webhook", "url"),
+    *("task", "files", "words", "session", "invite", "serial"),
+)
+HIDDEN_FIELDS = {BEFORE, AFTER, WHY, FAILED, "decides"}  # they are told in another way, or tell people nothing
+ROW_FIELDS = {"id", "created_at", "updated_at", "origin"}  # no person changes them
+PHONE_FIELDS = {"serial", "serials", "phones"}
+LIMIT_FIELDS = {"phones", "chats"}  # where none is named, there is no limit
+LONGEST_VALUE = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +109,11 @@ class ShownAudit:
     raw: str
 
 
-def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAudit:
+def audit_in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAudit:
     """Return an entry in words. ``names``: those of the things in it."""
     teller = _Teller(names, words)
     detail = teller.plain(row)
-    subject = next((key for key in ABOUT if detail.get(key) not in _NOTHING), "")
+    subject = next((key for key in SUBJECT_FIELDS if detail.get(key) not in _NOTHING), "")
     if row.command == "act":
         about, subject = write.in_words(words.lang, {"text": "…", **detail}), ""  # what is typed is not stored
         detail = {"serial": detail.get("serial")}
@@ -122,8 +123,10 @@ def in_words(row: AuditView, names: AuditNames, words: ConsoleTexts) -> ShownAud
     failure = row.detail.get(FAILED)
     done = row.allowed and failure is None
     changes = list(teller.changes(row.detail.get(BEFORE), row.detail.get(AFTER))) if done else []
-    hidden = {subject, *HIDDEN, *(change.key for change in changes)}
-    shown = [key for key, value in detail.items() if key not in hidden and (value not in _NOTHING or key in LIMITS)]
+    hidden = {subject, *HIDDEN_FIELDS, *(change.key for change in changes)}
+    shown = [
+        key for key, value in detail.items() if key not in hidden and (value not in _NOTHING or key in LIMIT_FIELDS)
+    ]
     shown = [key for key in shown if detail[key] is not None]
     why = str(row.detail.get(WHY) or "")
     return ShownAudit(
@@ -213,7 +216,7 @@ class _Teller:
 
     def value(self, key: str, value: object) -> str:
         """Return a value in words, as a person would say it. ``key``: its field."""
-        if key in LIMITS and value == []:
+        if key in LIMIT_FIELDS and value == []:
             said = self._words.own("audit.all")
         elif isinstance(value, bool):
             said = self._words.own("audit.yes" if value else "audit.no")
@@ -223,13 +226,13 @@ class _Teller:
             )
         elif isinstance(value, list | tuple):
             said = Listed(self.value(key, one) for one in value).joined(self._words.lang)
-        elif key in PHONES:
+        elif key in PHONE_FIELDS:
             said = self._names.phones.name(str(value))
         elif key in self._forms:
             said = self._forms[key](str(value))
         else:
             said = self._names.of(key, value)
-        return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+        return said if len(said) <= LONGEST_VALUE else said[: LONGEST_VALUE - 1] + "…"
 
     def changes(self, before: object, after: object) -> Iterator[Change]:
         """Yield the fields that differ. What was removed, or has no old state, has none."""
@@ -237,12 +240,14 @@ class _Teller:
             return
         old, new = fields_of(before), fields_of(after)
         for key in dict.fromkeys((*old, *new)):
-            if key not in OF_A_ROW and old.get(key) != new.get(key):
+            if key not in ROW_FIELDS and old.get(key) != new.get(key):
                 said = [self._changed(key, side.get(key)) for side in (old, new)]
                 yield Change(key, self.label(key), *said)
 
     def _changed(self, key: str, value: object) -> str:
-        return self._words.own("audit.nothing") if value in _NOTHING and key not in LIMITS else self.value(key, value)
+        if value in _NOTHING and key not in LIMIT_FIELDS:
+            return self._words.own("audit.nothing")
+        return self.value(key, value)
 
 
 def fields_of(stored: Mapping[str, Any]) -> dict[str, Any]:

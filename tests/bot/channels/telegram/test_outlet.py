@@ -15,7 +15,7 @@ from telegram import Bot
 from telegram.error import BadRequest, Forbidden, RetryAfter
 
 from bot.channels.telegram.options import TelegramOptions
-from bot.channels.telegram.outlet import MARK, Drafts, draft_id, draft_text
+from bot.channels.telegram.outlet import DRAFT_MARK, Drafts, draft_id, draft_text
 from bot.channels.telegram.render import units
 from bot.desk.actors import ChatRef
 from simulator.telegram import Chat, FakeTelegram, FakeUser, Message
@@ -28,7 +28,7 @@ def drafts(chat: Chat) -> list[str]:
 
 
 def drafted(words: str) -> Callable[[Chat], bool]:
-    return lambda chat: MARK + words in drafts(chat)
+    return lambda chat: DRAFT_MARK + words in drafts(chat)
 
 
 def told(card: Message, words: str, chat: Chat) -> bool:
@@ -76,7 +76,7 @@ class TestDrafts(WithARun):
             for number in range(1, 31):
                 await self.think(house, run_id, f"想到{number}")
                 await asyncio.sleep(0.01)
-            await operator.sees(lambda chat: f"{MARK}想到30" in drafts(chat))
+            await operator.sees(lambda chat: f"{DRAFT_MARK}想到30" in drafts(chat))
         times = [draft.at for draft in operator.chat.drafts]
         assert len(times) <= 6
         assert all(later - earlier >= 0.29 for earlier, later in itertools.pairwise(times))
@@ -90,7 +90,7 @@ class TestDrafts(WithARun):
             await house.stage.end(run_id, "succeeded", "好了")
             await operator.sees(lambda chat: "已完成" in card.words)
             await asyncio.sleep(0.4)
-            assert drafts(operator.chat) == [MARK + "一"]
+            assert drafts(operator.chat) == [DRAFT_MARK + "一"]
 
     async def test_a_group_gets_none(self, house: House, operator: FakeUser) -> None:
         group = house.tg.group(-1001, "shop")
@@ -185,7 +185,7 @@ async def test_a_run_that_was_refused_stays_without_and_the_next_one_may_try(
         await until(lambda: alone.shown("r2"))
         assert alone.think("r2", PRIVATE, "四")
         await user.sees(drafted("四"))
-    assert drafts(user.chat) == [MARK + "三", MARK + "四"]
+    assert drafts(user.chat) == [DRAFT_MARK + "三", DRAFT_MARK + "四"]
 
 
 class TestRhythm(WithARun):
@@ -241,10 +241,10 @@ async def test_what_the_server_takes(tg: FakeTelegram, bot: Bot, user: FakeUser)
 
 
 def test_a_draft_has_room_for_the_newest_words() -> None:
-    assert draft_text(" 想\x00一想 ") == MARK + "想一想"
+    assert draft_text(" 想\x00一想 ") == DRAFT_MARK + "想一想"
     long = draft_text("开头" + "🙂" * 4000 + "结尾")
     assert units(long) <= 4096
-    assert long.startswith(MARK + "…")
+    assert long.startswith(DRAFT_MARK + "…")
     assert long.endswith("🙂结尾")
     assert "\ufffd" not in long
     assert draft_id("a") != draft_id("b")
