@@ -142,12 +142,6 @@ async def _how_to_add(turn: Turn, value: str) -> Said:
     return turn.say(Card(turn.texts.get("answers.add_title"), (text,)))
 
 
-SUBJECT = Subject(
-    commands={"answers": answers},
-    buttons={"answers": _turn_page, "answer": _open, "shot": _picture, "rate": _rate, "kbhow": _how_to_add},
-)
-
-
 # Cards ----------------------------------------------------------------------------------------------------------------
 
 
@@ -285,3 +279,9 @@ def _add_text(words: Texts, question: str, answer: str = "") -> str:
     return words.get(
         "answers.add_text", question=" ".join(question.split()), answer=answer or words.get("answers.add_blank")
     )
+
+
+SUBJECT = Subject(
+    commands={"answers": answers},
+    buttons={"answers": _turn_page, "answer": _open, "shot": _picture, "rate": _rate, "kbhow": _how_to_add},
+)

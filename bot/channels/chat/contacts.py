@@ -81,9 +81,6 @@ async def contacts(turn: Turn) -> Said:
     return turn.say(Card(words.get(key, name=done.name), contact_lines(done, phone, words)))
 
 
-SUBJECT = Subject(commands={"contacts": contacts})
-
-
 def contact_lines(contact: ContactView, phone: str, words: Texts) -> tuple[Line, ...]:
     """Return the fields of a contact that are set. ``phone``: the name of its phone, "" for any."""
     lines = [
@@ -110,3 +107,6 @@ def _list_card(words: Texts, found: Sequence[tuple[ContactView, str]], searched:
     if len(found) > SHOWN:
         lines.append(Line(words.get("contacts.more", count=len(found) - SHOWN)))
     return Card(words.get("contacts.title"), tuple(lines))
+
+
+SUBJECT = Subject(commands={"contacts": contacts})

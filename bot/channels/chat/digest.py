@@ -86,9 +86,6 @@ async def _tapped(turn: Turn, value: str) -> Said:
     return turn.change(await _asked(turn, period))
 
 
-SUBJECT = Subject(commands={"digest": digest}, buttons={"digest": _tapped})
-
-
 # Subscriptions --------------------------------------------------------------------------------------------------------
 
 
@@ -271,3 +268,6 @@ def lasted(seconds: float, words: Texts) -> str:
     if minutes < 60:
         return words.get("alert.minutes", minutes=minutes)
     return words.get("alert.hours", hours=minutes // 60, minutes=minutes % 60)
+
+
+SUBJECT = Subject(commands={"digest": digest}, buttons={"digest": _tapped})

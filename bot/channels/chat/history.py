@@ -136,12 +136,6 @@ async def _replay(turn: Turn, name: str, kind: MediaKind) -> Said:
     return Said((Outgoing(card, turn.chat, turn.incoming.message_id),))
 
 
-SUBJECT = Subject(
-    commands={"history": history, "replay": replay},
-    buttons={"history": _turn_page, "past": _open, "replay": _replay_button},
-)
-
-
 # Pages ----------------------------------------------------------------------------------------------------------------
 
 
@@ -257,3 +251,9 @@ def ranges(numbers: Sequence[int]) -> str:
         else:
             runs.append([number])
     return Listed(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+SUBJECT = Subject(
+    commands={"history": history, "replay": replay},
+    buttons={"history": _turn_page, "past": _open, "replay": _replay_button},
+)

@@ -264,9 +264,6 @@ async def tapped(turn: Turn, value: str) -> Said:
     raise BadRequest("This button is of another release.", advice="Send /people again.", key="old_button")
 
 
-SUBJECT = Subject(commands={"people": people, "invite": invite}, buttons={"people": tapped})
-
-
 # Cards ----------------------------------------------------------------------------------------------------------------
 
 
@@ -378,3 +375,6 @@ def _audit_card(words: Texts, refused: Sequence[RefusedView]) -> Card:
     ]
     back = (Button("people:list", words.get("people.all")),)
     return Card(words.get("people.audit"), tuple(lines) or (Line(words.get("people.audit_empty")),), None, (back,))
+
+
+SUBJECT = Subject(commands={"people": people, "invite": invite}, buttons={"people": tapped})

@@ -51,9 +51,6 @@ async def _planned(turn: Turn, words: str, before: str) -> Said:
     return Said((Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}"),))
 
 
-SUBJECT = Subject(commands={"plan": plan})
-
-
 def plan_card(run: RunView, plan: PlanView, texts: Texts, *, now: datetime, picture: bytes | None = None) -> Card:
     """Return the card of a plan: the planner's newest calls with their results, then the planner's words."""
     lines = head_lines(run, texts)
@@ -89,3 +86,6 @@ def _call_lines(call: PlanCallView, texts: Texts, *, several: bool, over: bool) 
     said = " · ".join(part for part in (what, call.phone if several else "") if part)
     line = Line(f"{texts.get(f'plan.mark_{state}')} {said}")
     return [line, Line(cut(call.result, MOST_WORDS), "", "quote")] if state == "failed" and call.result else [line]
+
+
+SUBJECT = Subject(commands={"plan": plan})

@@ -148,9 +148,6 @@ async def tapped(turn: Turn, value: str) -> Said:
     raise BadRequest("This button is of another release.", advice="Send /schedule again.", key="old_schedule_button")
 
 
-SUBJECT = Subject(commands={"schedule": schedule, "watch": watch}, buttons={"schedule": tapped})
-
-
 # Cards ----------------------------------------------------------------------------------------------------------------
 
 
@@ -341,3 +338,6 @@ def _on_days(written: str, times: str, words: Texts) -> str:
         in_a_row = words.get("schedule.from_to", first=names[0], last=names[-1])
         said += [in_a_row] if len(names) >= _RANGE else names
     return words.get("schedule.on_days", days=Listed(said).joined(words.lang), times=times)
+
+
+SUBJECT = Subject(commands={"schedule": schedule, "watch": watch}, buttons={"schedule": tapped})

@@ -35,9 +35,6 @@ async def sweep(turn: Turn) -> Said:
     return Said((Outgoing(card, turn.chat, turn.incoming.message_id, shows=f"run:{run.id}"),))
 
 
-SUBJECT = Subject(commands={"sweep": sweep})
-
-
 def card_of(run: RunView, texts: Texts, *, now: datetime, thinking: str = "", picture: bytes | None = None) -> Card:
     """Return the card of any kind of run: a plan, a sweep or a single run."""
     if run.plan is not None:
@@ -152,3 +149,6 @@ def left_lines(details: Mapping[str, Any], texts: Texts, *, looked: int, started
 def _names(names: Sequence[str], texts: Texts) -> str:
     more = f" +{len(names) - MOST_LEFT}" if len(names) > MOST_LEFT else ""
     return texts.get("sweep.between").join(names[:MOST_LEFT]) + more
+
+
+SUBJECT = Subject(commands={"sweep": sweep})
