@@ -1,4 +1,4 @@
-"""Runs and sweeps: start, stop, hold and resume them, and see their state."""
+"""Runs, those of sweeps and plans too: start, stop, hold and resume them, and see their state."""
 
 from __future__ import annotations
 

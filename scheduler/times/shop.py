@@ -57,7 +57,7 @@ def parse_quiet(text: str) -> QuietHours | None:
 
 @dataclass(slots=True)
 class Quiet:
-    """Quiet hours in a zone: digests wait until they are over, and urgent messages make no sound.
+    """Quiet hours in a zone: digests wait until they are over, and only urgent messages make a sound.
 
     hours: None means never quiet. All parts of a process share the object of the shop, which changes with the settings.
     """

@@ -67,7 +67,7 @@ async def imported(folder: str, names: dict[str, str]) -> dict[str, tuple[str, f
     return found
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("forms", [(".xlsx",), (".md", ".csv", ".json", ".jsonl")], ids=["Excel", "text"])
 def test_an_odd_file_is_cheap_and_ends_in_its_own_error(tmp_path: Path, forms: tuple[str, ...]) -> None:
     cases = {case: name for case, (name, _, _) in ODD.items() if Path(name).suffix in forms}

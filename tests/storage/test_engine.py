@@ -77,7 +77,6 @@ async def test_a_database_of_another_release_is_told_and_left_as_it_is(tmp_path:
     await db.close()
 
 
-@pytest.mark.rotating(parts=2)
 async def test_several_processes_migrate_at_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'fresh' / 'desk.db'}"
     program = (

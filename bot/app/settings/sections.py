@@ -235,7 +235,7 @@ class NotifySettings(Section):
 
 
 class QuietSettings(Section):
-    """Quiet hours: digests wait until they end, and messages during them make no sound."""
+    """Quiet hours: digests wait until they end, and of the messages during them only urgent ones make a sound."""
 
     hours: Annotated[str, checked_by(parse_quiet)] = ""  # 22:00-08:00 in the owner's zone; "": never
 

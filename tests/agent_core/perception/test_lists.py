@@ -109,7 +109,6 @@ async def test_a_row_whose_avatar_is_as_pale_as_the_row_is_one(app: str) -> None
     assert [row.name for row in await rows_of(draw(lines, app))] == ["小李", "老客户A", "小王"]
 
 
-@pytest.mark.rotating(parts=2)
 async def test_a_name_that_the_tabs_cut_is_no_row() -> None:
     drawn = draw([Line(f"客户{n:02d}", "在吗", "14:05") for n in range(9)], "qq", (1080, 2400))
     left, top, right, _ = drawn.boxes["客户05"]
@@ -121,7 +120,6 @@ async def test_a_name_that_the_tabs_cut_is_no_row() -> None:
     assert [row.name for row in await rows_of(drawn)] == whole[6:]
 
 
-@pytest.mark.rotating(parts=2)
 async def test_a_name_under_a_wide_mark_keeps_its_first_letter() -> None:
     for name in ("一家人", "111", "国家队"):
         (row,) = await rows_of(draw([Line(name, "在吗", "14:05", "99+")], "wechat dark"))

@@ -68,7 +68,7 @@ CUSTOMERS = [
 FIRST, SECOND = do('do(action="Tap", element=[400,175])'), do('do(action="Tap", element=[400,245])')
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["auto", "off"])
 async def test_another_row_is_not_opened_and_stays_unread(tree: str) -> None:
     async with lab(Scenario(contacts=CUSTOMERS)) as bench:

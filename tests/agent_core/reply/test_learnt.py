@@ -100,7 +100,7 @@ async def test_another_layout_is_noticed_and_nothing_is_sent_if_a_person_says_so
         assert bench.sent == {}
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("known", [True, False])
 async def test_a_message_that_fills_the_screen_is_told_by_the_colour_that_the_phone_has_shown(known: bool) -> None:
     story = "".join(f"第{n}箱，之前买的那一批杯子少了好几只，说好要补的，" for n in range(1, 24)) + "几天能发货？"

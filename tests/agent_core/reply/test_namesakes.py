@@ -33,7 +33,7 @@ async def run(bench: Lab, *calls: str, status: Status = Status.SUCCEEDED) -> str
     return " ".join(step.result + " ".join(verdict.message for verdict in step.verdicts) for step in session.steps)
 
 
-@pytest.mark.rotating(parts=4)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("tree", ["auto", "off"])
 async def test_a_person_chooses_among_rows_of_one_name_once(tree: str) -> None:
     async with lab(Scenario(contacts=CONTACTS)) as bench:

@@ -355,7 +355,7 @@ async def test_a_keyboard_over_a_long_question_is_put_away() -> None:
         assert bench.sent == {"11": [ANSWER]}
 
 
-@pytest.mark.rotating(parts=3)
+@pytest.mark.rotating(parts=2)
 @pytest.mark.parametrize("case", ["long", "recall"])
 async def test_by_pictures_only(case: str) -> None:
     events = [when_typed("recall", contact="11")] if case == "recall" else []
