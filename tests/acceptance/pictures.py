@@ -203,6 +203,13 @@ class Scenes:
     async def becomes(self, message: Message, met: Callable[[Message], bool]) -> None:
         await self.owner.sees(lambda _: met(message), timeout=PATIENCE, chat=message.chat)
 
+    async def rests(self, message: Message) -> None:
+        """Wait until nothing of the message has changed for two seconds."""
+        seen = None
+        while (now := (message.words, message.photo)) != seen:
+            seen = now
+            await asyncio.sleep(2)
+
     # -- the scenes
 
     async def pairing(self, server: Server) -> None:
@@ -224,6 +231,7 @@ class Scenes:
         written, card = await self.ask(f"/run {TASK}", "card.task")
         step = self.words.get("card.step_of", step=2, max=100)
         await self.becomes(card, lambda m: step in m.words and m.photo is not None)
+        await self.rests(card)  # on a busy machine the picture of the step comes after its words
         self.album.take("live", [written, card])
         await self.owner.tap(card, self.words.get("button.hold"))
         await self.becomes(card, lambda m: self.words.get("card.held") in m.words)

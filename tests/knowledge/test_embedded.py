@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.errors import InputRejected, KnowledgeUnreachable
@@ -448,6 +448,8 @@ def test_words() -> None:
     assert stripped("history 呢") == "history"
 
 
+@example("5' 30")
+@example('7" 屏幕')
 @given(st.text(max_size=60))
 def test_stripping_ends_and_is_stable(text: str) -> None:
     assert stripped(stripped(text)) == stripped(text)

@@ -35,9 +35,10 @@ _FORMS = str.maketrans(
     | {"⁄": "/", "≧": "≥", "≦": "≤", "￥": "¥"}
 )
 _CLAUSE = re.compile(r"[^，。！？…,.!?;；:：\n~～]*[，。！？…,.!?;；:：\n~～]*")
-# A blank separates two numbers. Beside Han, between words (a picture may be read without blanks) or beside a sign it
-# means nothing.
+# A blank separates two numbers, and the mark of a measure (7") from what follows. Beside Han, between words (a picture
+# may be read without blanks) or beside a sign it means nothing.
 _BLANK = re.compile(r"(?<=\d) (?=\d)|(?<=[.~/:-]) | (?=[.~/:-])")
+_AFTER_MEASURE = re.compile(r"(?<=[\"']) ")
 _BESIDE_SIGN = re.compile(r" (?=[+%°<>=≥≤])|(?<=[+¥$€£<>=≥≤]) ")
 
 
@@ -151,6 +152,7 @@ def _without_end(run: str) -> str:
 def _close(text: str) -> str:
     """Return single-spaced words without the blanks that mean nothing."""
     kept = {match.start() for match in _BLANK.finditer(text) if not _beside_han(text, match.start())}
+    kept |= {match.start() for match in _AFTER_MEASURE.finditer(text)}
     kept -= {match.start() for match in _BESIDE_SIGN.finditer(text)}
     return unicodedata.normalize("NFKC", "".join(char for at, char in enumerate(text) if char != " " or at in kept))
 
