@@ -11,12 +11,12 @@ from agent_core.devices.base import Frame
 from agent_core.errors import DeviceError, ModelLimit, PhonedeskError
 from agent_core.loop.questions import allow_more
 from agent_core.model.base import Completion, Usage
-from agent_core.model.history import app_name, cut
+from agent_core.model.history import app_name
 from agent_core.perception.observer import Observer
 from agent_core.policies import approval
 from agent_core.ports import LedgerConflict
 from agent_core.session import NO_REPLY, NOBODY, Answer, Question, QuestionKind, Session, Status
-from agent_core.texts import is_said, say, told
+from agent_core.texts import cut, is_said, say, told
 
 log = structlog.get_logger(__name__)
 

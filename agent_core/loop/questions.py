@@ -8,7 +8,6 @@ from typing import Any
 from uuid import uuid4
 
 from agent_core.actions.types import Tap
-from agent_core.model.history import cut
 from agent_core.model.usage import money
 from agent_core.perception.compare import Likeness, differences
 from agent_core.perception.readings import ChatScreen, told_all
@@ -18,7 +17,7 @@ from agent_core.policies.right_chat import title_likeness
 from agent_core.ports import LedgerRow, Record
 from agent_core.reply.asked import CustomerQuestion
 from agent_core.session import AskedQuestion, Choice, Planned, Question, QuestionKind, RowMark, Session
-from agent_core.texts import say, sentences
+from agent_core.texts import cut, say, sentences
 
 CANDIDATES = 3
 RECORD = "record:"  # prefix of the choices that are candidates

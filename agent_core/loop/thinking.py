@@ -12,14 +12,14 @@ from agent_core.loop.outcome import ActResult, Thought
 from agent_core.loop.questions import stuck
 from agent_core.loop.recording import Recorder
 from agent_core.model.base import Completion, Message, Model, Request, Usage
-from agent_core.model.history import app_name, cut
+from agent_core.model.history import app_name
 from agent_core.model.profile import ModelProfile
 from agent_core.model.prompt import build_messages, data_url
 from agent_core.model.words import summary_text
 from agent_core.perception.observer import Observation
 from agent_core.perception.redaction import secret_boxes
 from agent_core.session import KeptNote, Session
-from agent_core.texts import Lang, fault, say, told
+from agent_core.texts import Lang, cut, fault, say, told
 from agent_core.texts.clean import clean_text
 
 PARSE_TRIES = 3

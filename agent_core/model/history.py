@@ -17,6 +17,7 @@ from agent_core.model.profile import ModelProfile
 from agent_core.model.usage import MESSAGE_TOKENS, text_tokens
 from agent_core.model.words import PromptTexts, texts
 from agent_core.session import Session, StepRecord
+from agent_core.texts import cut
 
 BLOCK = 10  # steps that are condensed at once
 AFTER_CONDENSING = 0.6  # of the budget: how full it may be after condensing; a low value makes that rare
@@ -41,10 +42,6 @@ def app_name(package: str | None) -> str:
     """Return the app's name as the prompt shows it: the profile's, else the package."""
     known = apps.profile_of_package(package)
     return known.name if known else package or ""
-
-
-def cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def as_json(data: dict[str, Any]) -> str:

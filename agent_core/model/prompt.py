@@ -24,13 +24,13 @@ from agent_core.apps import profile as apps
 from agent_core.apps.profile import AppProfile
 from agent_core.geometry import Point
 from agent_core.lru import keep_newest
-from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, cut, history, recalled, told_of
+from agent_core.model.history import LONGEST_OBSERVATION, Message, app_name, as_json, history, recalled, told_of
 from agent_core.model.profile import ModelProfile, model_profile
 from agent_core.model.usage import PICTURE_TOKENS, text_tokens
 from agent_core.model.words import filled, form_texts, how_to_answer, own_actions, own_prompt, texts
 from agent_core.perception.readings import Reading
 from agent_core.session import Session
-from agent_core.texts import weekday
+from agent_core.texts import cut, weekday
 
 MAX_BASE64 = 70 * 1024  # characters of a picture in one request
 HALVE_ABOVE = 1200  # pixels of the longer side; smaller pictures stay as they are

@@ -343,8 +343,8 @@ async def send_part(
 
 
 async def leave_voice_bar(context: ReplyContext, chat: ChatScreen) -> Observation:
-    """Bring the text input back with one tap if a hold-to-talk bar is in its place. Return a new observation."""
-    if is_voice_bar(chat) and chat.keyboard_icon is not None:
+    """Bring the text input back with one tap on a chat that ``is_voice_bar``. Return a new observation."""
+    if chat.keyboard_icon is not None:
         await context.lease.check()
         await context.device.tap(chat.keyboard_icon)
         log.info("voice_bar_left", serial=context.device.serial)

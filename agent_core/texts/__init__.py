@@ -221,6 +221,11 @@ class _Filling(string.Formatter):
 _filling = _Filling()
 
 
+def cut(text: str, longest: int) -> str:
+    """Return the text within ``longest`` characters, with an ellipsis if something was left out."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def filled(text: str, values: Mapping[str, Any], lang: Lang) -> str:
     """Return ``text``, which is in ``lang``, with ``values`` in its placeholders. KeyError for one without a value.
 

@@ -87,9 +87,13 @@ class NotifyService:
     async def send(self, message: NotifyMessage) -> bool:
         """Send a message. Return whether the service took it."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(SECONDS):
-                return bool(await self._apprise.async_notify(title=message.title, body=message.body))
+            return await self._sent(message)
         return False
+
+    async def _sent(self, message: NotifyMessage) -> bool:
+        """Send a message as ``send`` does. Raises TimeoutError if the service does not answer in time."""
+        async with asyncio.timeout(SECONDS):
+            return bool(await self._apprise.async_notify(title=message.title, body=message.body))
 
     async def try_out(self, message: NotifyMessage) -> Trial:
         """Send a message, and return what came of it. Not for two at once: the reason is only in Apprise's log.
@@ -103,9 +107,8 @@ class NotifyService:
         logger.setLevel(logging.WARNING)
         logger.propagate = False
         try:
-            async with asyncio.timeout(SECONDS):
-                if await self._apprise.async_notify(title=message.title, body=message.body):
-                    return Trial("")
+            if await self._sent(message):
+                return Trial("")
         except TimeoutError:
             return Trial("timeout")
         finally:

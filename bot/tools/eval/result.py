@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_core.texts import cut
 from bot.app.escapes import escaped
 from bot.tools.eval.scenario import EvalScenario, Mode
 
@@ -184,5 +185,4 @@ def _replies(result: CaseResult) -> str:
 
 
 def _short(text: str) -> str:
-    line = escaped(text).splitlines()[0]
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return cut(escaped(text).splitlines()[0], LONGEST)

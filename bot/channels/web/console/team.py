@@ -11,7 +11,7 @@ from agent_core.actions import write
 from agent_core.apps.profile import profiles
 from agent_core.errors import PhonedeskError
 from agent_core.loop.questions import RECORD
-from agent_core.texts import Listed, catalogue
+from agent_core.texts import Listed, catalogue, cut
 from bot.app.settings.names import SettingPath
 from bot.app.settings.origin import ShownSetting, as_text
 from bot.app.settings.texts import group_words, setting_words
@@ -232,7 +232,7 @@ class _Teller:
             said = self._forms[key](str(value))
         else:
             said = self._names.of(key, value)
-        return said if len(said) <= LONGEST_VALUE else said[: LONGEST_VALUE - 1] + "…"
+        return cut(said, LONGEST_VALUE)
 
     def changes(self, before: object, after: object) -> Iterator[Change]:
         """Yield the fields that differ. What was removed, or has no old state, has none."""
